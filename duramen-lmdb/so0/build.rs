@@ -1,8 +1,8 @@
-//! Gives the library its soname, and binds its calls to itself at once.
+//! See `link`.
+
+#[path = "../link.rs"]
+mod link;
 
 fn main() {
-    for argument in ["-soname,liblmdb.so.0", "-Bsymbolic", "-z,now"] {
-        println!("cargo:rustc-cdylib-link-arg=-Wl,{argument}");
-    }
-    println!("cargo:rerun-if-changed=build.rs");
+    link::link("liblmdb.so.0");
 }

@@ -178,9 +178,6 @@ impl Env {
         let named = Path::new(OsStr::from_bytes(path.to_bytes()));
         // The engine puts the lock file where LMDB has it.
         let data = if flags & flag::NOSUBDIR != 0 { named.to_path_buf() } else { named.join("data.mdb") };
-        if data.is_dir() {
-            return Err(EISDIR);
-        }
         let mut options = Options::new()
             .read_only(flags & flag::RDONLY != 0)
             .mode(mode)
@@ -224,6 +221,9 @@ impl Drop for Env {
 /// The code for a file that does not open. Who brings a file of LMDB's own is told, once, how to convert it.
 fn refusal(data: &Path, error: Error) -> Code {
     static TOLD: AtomicBool = AtomicBool::new(false);
+    if data.is_dir() {
+        return EISDIR;
+    }
     if !matches!(error, Error::NotADatabase { .. }) || !is_of_lmdb(data) {
         return match error {
             Error::NotADatabase { .. } => INVALID,

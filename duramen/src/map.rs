@@ -37,6 +37,10 @@ const HEADROOM_BYTES: u64 = 64 << 20;
 /// Units in which reservations are rounded up: at least a page of any machine, at least a page of any database.
 const ROUND_BYTES: u64 = 64 << 10;
 
+/// Few files have more pages. One large page of the machine's for them all would cost who opens one of these more than all else
+/// does.
+const FEW_TAGS: usize = 2 << 20;
+
 /// Bytes of an atomic word.
 const WORD: usize = size_of::<AtomicU64>();
 
@@ -189,7 +193,11 @@ pub(crate) struct Verified {
 impl Verified {
     /// A record for `pages` pages, or for the first of them where memory is refused; costs memory only for pages seen.
     pub(crate) fn new(pages: u64) -> Verified {
-        Verified { tags: Region::largest_anonymous(address_bytes(pages.max(1)), 1 << 16).ok() }
+        let tags = Region::largest_anonymous(address_bytes(pages.max(1)), 1 << 16).ok();
+        if let Some(tags) = &tags {
+            tags.begin_small(FEW_TAGS);
+        }
+        Verified { tags }
     }
 
     /// Whether the page was verified under this tag.

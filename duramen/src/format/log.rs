@@ -8,8 +8,7 @@
 //! is left of earlier rounds is told apart by the *chain*: the seed of a record's checksum is made from when the
 //! commit before it was made, down to the commit that the round builds on.
 
-use twox_hash::XxHash3_64;
-
+use super::hash::hash;
 use crate::ids::Txnid;
 use crate::width::to_u32;
 
@@ -45,7 +44,7 @@ pub(crate) struct Record<'b> {
 
 /// The seed of a record's checksum: the file, and when the commit before it was made.
 fn seed(file_id: u64, previous_ns: u64) -> u64 {
-    XxHash3_64::oneshot_with_seed(file_id, &previous_ns.to_le_bytes())
+    hash(&previous_ns.to_le_bytes(), file_id)
 }
 
 /// Completes a record whose first [`HEADER`] bytes are room for the header and whose others are operations.
@@ -58,7 +57,7 @@ pub(crate) fn seal(record: &mut Vec<u8>, header: &Header, file_id: u64, previous
         to.copy_from_slice(&word.to_le_bytes());
     }
     record[56..HEADER].fill(0);
-    let sum = XxHash3_64::oneshot_with_seed(seed(file_id, previous_ns), &record[8..]);
+    let sum = hash(&record[8..], seed(file_id, previous_ns));
     record[..8].copy_from_slice(&sum.to_le_bytes());
     record.resize(bytes.next_multiple_of(UNIT), 0);
 }
@@ -80,7 +79,7 @@ pub(crate) fn read(log: &[u8], file_id: u64, previous_ns: Option<u64>) -> Option
     let word = |i: usize| u64::from_le_bytes(bytes[16 + i * 8..24 + i * 8].try_into().expect("eight bytes"));
     let header =
         Header { txnid: Txnid(word(0)), base: Txnid(word(1)), base_ns: word(2), committed_ns: word(3), user: word(4) };
-    let sum = XxHash3_64::oneshot_with_seed(seed(file_id, previous_ns.unwrap_or(header.base_ns)), &bytes[8..]);
+    let sum = hash(&bytes[8..], seed(file_id, previous_ns.unwrap_or(header.base_ns)));
     let whole = sum.to_le_bytes() == bytes[..8];
     whole.then_some(Record { header, operations: &bytes[HEADER..], bytes: end.next_multiple_of(UNIT) })
 }

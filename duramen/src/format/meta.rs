@@ -7,11 +7,10 @@
 //! whose checksum is right is the newest commit; whether all of its pages reached the disk is told by its *proof*:
 //! the wrapping sum of the checksums of all its pages that were born after the snapshot that is its base, and their number.
 
-use twox_hash::XxHash3_64;
-
 use crate::error::Damage;
 use crate::ids::{Pgno, Txnid};
 
+use super::hash::hash;
 use super::record::{self, Tree};
 
 /// Bytes of a meta slot.
@@ -309,18 +308,18 @@ fn is_whole(slot: &[u8; SLOT_BYTES]) -> bool {
 }
 
 fn head_checksum(slot: &[u8]) -> u64 {
-    XxHash3_64::oneshot_with_seed(word(slot, 32), &slot[..CHECKSUM])
+    hash(&slot[..CHECKSUM], word(slot, 32))
 }
 
 /// Nothing if the tail is longer than there is room for.
 fn tail_checksum(slot: &[u8]) -> Option<u64> {
     let bytes = usize::try_from(word(slot, 192)).ok().filter(|&bytes| bytes <= TAIL_MAX)?;
-    Some(XxHash3_64::oneshot_with_seed(word(slot, 32), slot.get(TAIL..TAIL + bytes)?))
+    Some(hash(slot.get(TAIL..TAIL + bytes)?, word(slot, 32)))
 }
 
 /// The receipt of the meta page that begins like this. It differs with every word there, its checksums included.
 fn receipt_of(slot: &[u8]) -> u64 {
-    XxHash3_64::oneshot_with_seed(word(slot, 32), slot.get(..TAIL).unwrap_or_default())
+    hash(slot.get(..TAIL).unwrap_or_default(), word(slot, 32))
 }
 
 /// The word at an offset; 0 behind the end.

@@ -10,6 +10,7 @@
 //! keep them so, and may assert.
 
 pub(crate) mod branch;
+mod hash;
 pub(crate) mod heads;
 pub(crate) mod leaf;
 pub(crate) mod log;

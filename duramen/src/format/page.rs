@@ -18,10 +18,7 @@
 //! | 36..40 | run: pages in an overflow or space run |
 //! | 40..64 | of a run: zeros; the payload follows |
 
-use std::hash::Hasher;
-
-use twox_hash::XxHash3_64;
-
+use super::hash::{Pieces, hash};
 use crate::error::Damage;
 use crate::ids::{Pgno, Txnid};
 use crate::prefetch::{LINE, prefetch};
@@ -256,22 +253,22 @@ fn sealed_end(bytes: &[u8]) -> Option<usize> {
 /// counts as the slice's.
 pub(crate) fn checksum_of(bytes: &[u8], file_id: u64) -> u64 {
     let end = sealed_end(bytes).unwrap_or(bytes.len());
-    hash(&bytes[PGNO..end], file_id)
+    hash_far(&bytes[PGNO..end], file_id)
 }
 
 /// The hash of a page, or of a run, of which the processor is asked for what comes next meanwhile: by itself it fetches ahead
 /// within a page of memory only, and the next one may lie anywhere.
-fn hash(bytes: &[u8], seed: u64) -> u64 {
+fn hash_far(bytes: &[u8], seed: u64) -> u64 {
     if bytes.len() <= PIECE {
-        return XxHash3_64::oneshot_with_seed(seed, bytes);
+        return hash(bytes, seed);
     }
     let fetch = |from: usize, to: usize| (from / LINE..to / LINE).for_each(|line| prefetch(bytes, line * LINE));
-    let mut hash = XxHash3_64::with_seed(seed);
+    let mut hash = Pieces::new(seed);
     fetch(0, AHEAD.min(bytes.len()));
     for (i, piece) in bytes.chunks(PIECE).enumerate() {
         let next = AHEAD + i * PIECE;
         fetch(next, (next + PIECE).min(bytes.len()));
-        hash.write(piece);
+        hash.add(piece);
     }
     hash.finish()
 }
@@ -289,9 +286,9 @@ pub(crate) fn seal(bytes: &mut [u8], pgno: Pgno, birth: Txnid, file_id: u64) -> 
 pub(crate) fn seal_apart(header: &mut [u8], payload: &[u8], pgno: Pgno, birth: Txnid, file_id: u64) -> u64 {
     put64(header, PGNO, pgno.0);
     put64(header, BIRTH, birth.0);
-    let mut hash = XxHash3_64::with_seed(file_id);
-    hash.write(&header[PGNO..RUN_HEADER]);
-    hash.write(payload);
+    let mut hash = Pieces::new(file_id);
+    hash.add(&header[PGNO..RUN_HEADER]);
+    hash.add(payload);
     put64(header, CHECKSUM, hash.finish());
     hash.finish()
 }
@@ -421,7 +418,7 @@ mod tests {
             let sum = seal_apart(header, payload, Pgno(7), Txnid(5), 99);
             assert_eq!(sum, seal(&mut run, Pgno(7), Txnid(5), 99));
             assert_eq!(pieces, run);
-            assert_eq!(sum, XxHash3_64::oneshot_with_seed(99, &run[PGNO..]));
+            assert_eq!(sum, hash(&run[PGNO..], 99));
         }
     }
 

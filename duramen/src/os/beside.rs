@@ -26,7 +26,7 @@ pub(crate) struct Beside {
     directory: OwnedFd,
     name: OsString,
     /// The data file's.
-    data: OsString,
+    pub data: OsString,
     /// For messages: what the name meant at first.
     pub path: PathBuf,
 }

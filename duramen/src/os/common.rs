@@ -10,8 +10,7 @@
 
 use std::any::Any;
 use std::cell::UnsafeCell;
-use std::fs::File;
-use std::io;
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -36,19 +35,18 @@ fn open() -> MutexGuard<'static, Known> {
 }
 
 /// That of this file. It is gone with the last handle that has it, which says so by [`forget`].
-pub(crate) fn of<T: Default + Send + Sync + 'static>(file: &File) -> io::Result<Arc<T>> {
-    let metadata = file.metadata()?;
-    let inode = (metadata.dev(), metadata.ino());
+pub(crate) fn of<T: Default + Send + Sync + 'static>(file: &Metadata) -> Arc<T> {
+    let inode = (file.dev(), file.ino());
     let mut open = open();
     open.retain(|(_, common)| common.strong_count() > 0);
     let known =
         open.iter().filter(|(other, _)| *other == inode).find_map(|(_, common)| common.upgrade()?.downcast().ok());
-    Ok(known.unwrap_or_else(|| {
+    known.unwrap_or_else(|| {
         let common = Arc::<T>::default();
         let weak: Weak<T> = Arc::downgrade(&common);
         open.push((inode, weak));
         common
-    }))
+    })
 }
 
 /// Forgets what no handle has any more. A library that is unloaded leaves nothing behind.
@@ -77,7 +75,8 @@ mod tests {
     #[test]
     fn a_child_that_is_forked_while_another_thread_is_in_here_does_not_wait_for_it() {
         let file = tempfile::tempfile().unwrap();
-        let mine: Arc<u64> = of(&file).unwrap();
+        let file = file.metadata().unwrap();
+        let mine: Arc<u64> = of(&file);
         let (has_begun, begun) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         std::thread::scope(|scope| {
@@ -89,12 +88,12 @@ mod tests {
             begun.recv().unwrap();
             assert!(in_forked_child(|| {
                 let inherited = Arc::clone(&mine);
-                let own: Arc<u64> = of(&file).unwrap();
+                let own: Arc<u64> = of(&file);
                 forget();
-                !Arc::ptr_eq(&own, &inherited) && Arc::ptr_eq(&own, &of(&file).unwrap())
+                !Arc::ptr_eq(&own, &inherited) && Arc::ptr_eq(&own, &of(&file))
             }));
             end.send(()).unwrap();
         });
-        assert!(Arc::ptr_eq(&mine, &of(&file).unwrap()));
+        assert!(Arc::ptr_eq(&mine, &of(&file)));
     }
 }

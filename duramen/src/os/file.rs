@@ -43,8 +43,8 @@ pub(crate) fn apart_from_streams(file: File) -> io::Result<File> {
     Ok(rustix::io::fcntl_dupfd_cloexec(&file, LAST_STREAM + 1)?.into())
 }
 
-/// Opens the data file; `mode` counts only where it is created. All descriptors close on `exec`.
-pub(crate) fn open_data(path: &Path, read_only: bool, create: bool, mode: u32) -> Result<File> {
+/// Opens the data file, and tells of it; `mode` counts only where it is created. All descriptors close on `exec`.
+pub(crate) fn open_data(path: &Path, read_only: bool, create: bool, mode: u32) -> Result<(File, Metadata)> {
     let mut options = OpenOptions::new();
     options.read(true).write(!read_only).create(create && !read_only).mode(mode);
     // A named pipe would keep a plain open waiting for its other end; regular files do not mind.
@@ -54,14 +54,15 @@ pub(crate) fn open_data(path: &Path, read_only: bool, create: bool, mode: u32) -
         ErrorKind::IsADirectory => not_a_database("it is a directory: name the file in it"),
         _ => failed("open", path)(e),
     })?;
-    let kind = file.metadata().map_err(failed("inspect", path))?.file_type();
+    let data = file.metadata().map_err(failed("inspect", path))?;
+    let kind = data.file_type();
     if kind.is_dir() {
         return Err(not_a_database("it is a directory: name the file in it"));
     }
     if !kind.is_file() {
         return Err(not_a_database("it is not a regular file"));
     }
-    Ok(file)
+    Ok((file, data))
 }
 
 /// Opens the lock file, creating it where there is none: with `mode`, from which the umask takes as it does from the
@@ -431,7 +432,7 @@ mod tests {
         let error = open_data(&path, false, false, 0o600).unwrap_err();
         assert!(error.to_string().contains("data"), "{error}");
         assert!(open_data(&path, true, true, 0o600).is_err(), "read-only never creates");
-        let file = open_data(&path, false, true, 0o600).unwrap();
+        let file = open_data(&path, false, true, 0o600).unwrap().0;
         sync_directory_of(&path).unwrap();
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }

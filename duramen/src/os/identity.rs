@@ -4,6 +4,7 @@
 //! Owns: what makes up an [`Identity`], what two have in common. Must not know: what they are compared for.
 
 use std::fs::File;
+use std::io::Read;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, StatxFlags, statx};
@@ -57,8 +58,9 @@ fn boot() -> Option<[u64; 2]> {
     if !known.contains(&0) {
         return Some(known);
     }
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    let digits = text.trim().replace('-', "");
+    let mut text = [0; 64];
+    let bytes = File::open("/proc/sys/kernel/random/boot_id").and_then(|mut file| file.read(&mut text)).ok()?;
+    let digits = std::str::from_utf8(&text[..bytes]).ok()?.trim().replace('-', "");
     let half = |digits| u64::from_str_radix(digits, 16).ok();
     let (high, low) = digits.split_at_checked(16)?;
     let found = [half(high)?, half(low)?];

@@ -73,15 +73,14 @@ impl Region {
         }
     }
 
-    /// As [`Region::largest`], of [`Region::anonymous`]. All of those count as data, of which the process may be allowed less.
+    /// As [`Region::largest`], of zeros as in [`Region::anonymous`]. All of those count as data, of which the process may be
+    /// allowed less.
     pub(crate) fn largest_anonymous(wanted: usize, least: usize) -> rustix::io::Result<Region> {
-        // What a program keeps in memory by `mlockall` is there from the start, as are all later mappings.
-        let is_filled = Region::anonymous(rustix::param::page_size()).is_ok_and(|page| page.is_in_memory(0));
-        let map = if is_filled { Region::anonymous_unlocked } else { Region::anonymous };
-        Region::largest(wanted.min(fair_share(Limit::Data)), least, map)
+        Region::largest(wanted.min(fair_share(Limit::Data)), least, Region::anonymous_unlocked)
     }
 
-    /// As [`Region::anonymous`], although the program keeps all of its memory in memory.
+    /// As [`Region::anonymous`], even if the program keeps all of its memory in memory by `mlockall`: then all mappings are there
+    /// from the start.
     fn anonymous_unlocked(bytes: usize) -> rustix::io::Result<Region> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // What may not be touched cannot be filled.
@@ -150,6 +149,12 @@ impl Region {
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Acquire)
+    }
+
+    /// Has the kernel take memory for the first `bytes` by single pages, where it would take whole large ones.
+    pub(crate) fn begin_small(&self, bytes: usize) {
+        // SAFETY: the range is ours and mapped, and no byte changes. Whoever is refused has a larger process.
+        let _ = unsafe { mm::madvise(self.base().cast(), bytes.min(self.bytes()), Advice::LinuxNoHugepage) };
     }
 
     /// Tells the kernel what to expect of the whole range.

@@ -170,14 +170,14 @@ impl Writer {
 
 impl Store {
     pub(crate) fn open(path: &Path, settings: Settings) -> Result<Store> {
-        let file = Arc::new(file::open_data(path, settings.read_only, settings.create, settings.mode)?);
-        let poison = Poison::of(&file)?;
+        let (file, data) = file::open_data(path, settings.read_only, settings.create, settings.mode)?;
+        let (file, poison) = (Arc::new(file), Poison::of(&data));
         let mut medium: Arc<dyn Medium> = Arc::new(FileMedium::new(file.clone()));
         if let Some(layer) = &settings.medium {
             medium = layer(medium);
         }
         let log_place = log::place(path)?;
-        let opening = Opening::new(path, &settings, &file, &*medium, &log_place)?;
+        let opening = Opening::new(path, &settings, &file, &*medium, &log_place);
         opening.refuse_foreign()?;
         let (shared, role, registered) = opening.shared()?;
         let mut recovered = match role {

@@ -17,7 +17,7 @@ use crate::format::meta::{HEAD_BYTES, Meta};
 use crate::ids::Txnid;
 use crate::map::Map;
 use crate::medium::Medium;
-use crate::os::beside::{Beside, linked_to};
+use crate::os::beside::Beside;
 use crate::os::file::{failed, give_to_users_of, is_still_at, read_up_to};
 use crate::os::identity::{self, Identity};
 use crate::os::overlay;
@@ -46,9 +46,9 @@ impl<'a> Opening<'a> {
         file: &'a Arc<File>,
         medium: &'a dyn Medium,
         log_place: &'a Beside,
-    ) -> Result<Opening<'a>> {
-        let lock_path = settings.lock_path.clone().map_or_else(|| lock_path(path), Ok)?;
-        Ok(Opening { path, settings, file, medium, log_place, lock_path, identity: identity::of(file) })
+    ) -> Opening<'a> {
+        let lock_path = settings.lock_path.clone().unwrap_or_else(|| lock_path(log_place));
+        Opening { path, settings, file, medium, log_place, lock_path, identity: identity::of(file) }
     }
 
     /// Refuses another program's file before its lock file is touched: that of LMDB has the name of ours, and says who reads there.
@@ -141,17 +141,13 @@ fn is_read_only(error: &std::io::Error) -> bool {
 
 /// `NAME-lock` beside `NAME`; `lock.mdb` beside `data.mdb`, where LMDB's interface has it. Whatever links the data file was
 /// opened by, all who open it must meet at one lock file.
-fn lock_path(path: &Path) -> Result<PathBuf> {
-    let data = linked_to(path).map_err(failed("find the directory of", path))?;
-    let name = match data.file_name() {
-        Some(name) if name == "data.mdb" => "lock.mdb".into(),
-        name => {
-            let mut name = name.unwrap_or_default().to_owned();
-            name.push("-lock");
-            name
-        }
-    };
-    Ok(data.with_file_name(name))
+fn lock_path(log: &Beside) -> PathBuf {
+    if log.data == "data.mdb" {
+        return log.path.with_file_name("lock.mdb");
+    }
+    let mut name = log.data.clone();
+    name.push("-lock");
+    log.path.with_file_name(name)
 }
 
 /// What an opening found.

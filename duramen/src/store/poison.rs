@@ -5,7 +5,7 @@
 //! The kernel tells of a failed flush once to each open file. Another handle of this process could go on until its own
 //! next flush, and build on what is not on disk; so all of them share one poison. It is gone with the last of them.
 
-use std::fs::File;
+use std::fs::Metadata;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result};
@@ -19,8 +19,8 @@ pub(crate) struct Poison {
 
 impl Poison {
     /// The poison that all handles of this file share.
-    pub(crate) fn of(file: &File) -> Result<Arc<Poison>> {
-        common::of(file).map_err(Error::io("inspect the data file"))
+    pub(crate) fn of(file: &Metadata) -> Arc<Poison> {
+        common::of(file)
     }
 
     /// Says why nothing more may be written; the first cause stays.
@@ -51,19 +51,21 @@ impl Drop for Poison {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
 
     #[test]
     fn handles_of_one_file_share_their_poison_until_the_last_is_gone() {
         let dir = tempfile::tempdir().unwrap();
         let (path, other) = (dir.path().join("file"), tempfile::tempfile().unwrap());
         let handles = [File::create(&path).unwrap(), File::open(&path).unwrap()];
-        let [one, two] = handles.each_ref().map(|file| Poison::of(file).unwrap());
+        let of = |file: &File| Poison::of(&file.metadata().unwrap());
+        let [one, two] = handles.each_ref().map(of);
         one.by("a failure".into());
         one.by("a later one".into());
         assert!(matches!(two.check(), Err(Error::Poisoned { what }) if what == "a failure"));
-        assert!(!Poison::of(&other).unwrap().is_there());
-        assert!(Poison::of(&handles[0]).unwrap().is_there(), "who opens it beside them is poisoned too");
+        assert!(!of(&other).is_there());
+        assert!(of(&handles[0]).is_there(), "who opens it beside them is poisoned too");
         drop((one, two));
-        assert!(!Poison::of(&handles[0]).unwrap().is_there());
+        assert!(!of(&handles[0]).is_there());
     }
 }
