@@ -53,6 +53,8 @@ struct Directory {
     nis: Nis,
     nested_groups: bool,
     password_scheme: Option<String>,
+    #[serde(rename = "hash_passwords")]
+    _hash_passwords: Option<IgnoredAny>,
     #[serde(rename = "durability")]
     _durability: Option<IgnoredAny>,
     #[serde(rename = "referrals")]

@@ -19,7 +19,9 @@ use crate::folder;
 use crate::identity::Identity;
 use crate::import::{ImportError, ImportEvent, ImportOptions, Imported};
 use crate::inner::{Inner, Monitor};
+use crate::judge;
 use crate::names;
+use crate::password::Scheme;
 use crate::policy::{Judgement, Proof};
 use crate::requester::{Name, Requester};
 use crate::schema::Schema;
@@ -189,9 +191,15 @@ impl Directory {
 
     /// Finds out about the passwords of a request what their policy asks for and may take long, where stored ones are costly to
     /// verify: for [`Directory::update_proven`]. [`Directory::update`] does it by itself; [`Directory::update_async`] has
-    /// other updates wait meanwhile.
-    pub fn prove(&self, requester: &Requester, request: &Request<'_>) -> Result<Proof> {
-        self.inner.prove(requester, request)
+    /// other updates wait meanwhile. With a `scheme` new passwords that come in clear text in an add or a modify are hashed,
+    /// eight at most: anybody else who updates stores them as they are.
+    pub fn prove(&self, requester: &Requester, request: &Request<'_>, scheme: Option<Scheme>) -> Result<Proof> {
+        self.inner.prove(requester, request, scheme)
+    }
+
+    /// Whether a request gives an entry a password in clear text, by an add or a modify.
+    pub fn gives_clear_password(&self, request: &Request<'_>) -> bool {
+        judge::gives_clear_password(&self.inner.state().schema, request)
     }
 
     /// As [`Directory::prove`], about a password in clear text that an entry is to have in another form, for

@@ -10,22 +10,26 @@
 use std::time::Duration;
 
 use duramen::{Durability, WriteTxn};
+use duramen_ldap::attribute::Attribute;
 use duramen_ldap::control::{PasswordError, PasswordPolicyResponse};
-use duramen_ldap::message::{ChangeKind, ModifyRequest, Request};
+use duramen_ldap::message::{ChangeKind, ModifyRequest, Request, ResultCode};
 
 use crate::attribute::describe_stored;
 use crate::entry::Entry;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::inner::Inner;
 use crate::meta;
 use crate::names;
-use crate::password;
+use crate::password::{self, Scheme};
 use crate::policy::{Given, Governed, Judgement, Outcome, Proof, is_of_past};
 use crate::requester::Requester;
 use crate::schema::Schema;
 use crate::state::State;
 use crate::tables::{Id, Ids, Tables};
 use crate::update;
+
+/// So many passwords of a request are hashed at most: each may take a tenth of a second.
+const HASHED_MAX: usize = 8;
 
 /// So long at most is what is to be noted down waited with: whoever comes has a thread meanwhile.
 const NOTED_WITHIN: Duration = Duration::from_secs(1);
@@ -119,18 +123,24 @@ impl Inner {
         Ok(governed.is_some_and(|governed| governed.policy.must_change && governed.account.is_reset))
     }
 
-    /// Finds out about the passwords of a request what may take long.
-    pub(crate) fn prove(&self, requester: &Requester, request: &Request<'_>) -> Result<Proof> {
-        let Request::Modify(modify) = request else { return Ok(Proof::default()) };
-        self.of_own(requester, modify.name, |state, governed| {
-            let of = |is_meant: fn(ChangeKind) -> bool| passwords(&state.schema, modify, is_meant);
+    /// Finds out about the passwords of a request what may take long; makes the forms in which those that come in clear text are
+    /// to be stored, if they are to be.
+    pub(crate) fn prove(&self, requester: &Requester, request: &Request<'_>, scheme: Option<Scheme>) -> Result<Proof> {
+        let hashed = match scheme {
+            Some(scheme) if !requester.is_anonymous() => hashed(scheme, &new_in_clear(&self.state().schema, request))?,
+            _ => Vec::new(),
+        };
+        let Request::Modify(modify) = request else { return Ok(Proof { hashed, ..Proof::default() }) };
+        let proof = self.of_own(requester, modify.name, |state, governed| {
+            let of = |is_meant: fn(ChangeKind) -> bool| passwords(&state.schema, changed(modify, is_meant));
             let (new, deleted) = (of(|kind| kind != ChangeKind::Delete), of(|kind| kind == ChangeKind::Delete));
             // One of each is what can be meant: who sends a thousand is not to have a thousand verified.
             let is_used = |new: &[u8]| is_of_past(&state.schema, (&governed.policy, &governed.entry), Given::of(new));
             let looked_at = new.last().map(|new| (new.to_vec(), is_used(new)));
             let stored = deleted.first().and_then(|given| stored_form(&state.schema, &governed.entry, given));
             Proof { looked_at, stored, ..Proof::default() }
-        })
+        })?;
+        Ok(Proof { hashed, ..proof })
     }
 
     /// The same of a password in clear text that an entry is to have in another form. `has_old`: its old one was sent along,
@@ -140,7 +150,7 @@ impl Inner {
             let is_used = is_of_past(&state.schema, (&governed.policy, &governed.entry), Given::Clear(clear));
             Some((clear.to_vec(), is_used))
         })?;
-        Ok(Proof { clear: Some(clear.to_vec()), looked_at, has_old, stored: None })
+        Ok(Proof { clear: Some(clear.to_vec()), looked_at, has_old, ..Proof::default() })
     }
 
     /// Looks at an entry that is governed by a policy, if it is the requester's own. Of others' nothing is looked at before it
@@ -165,16 +175,59 @@ impl Inner {
     }
 }
 
-/// The passwords in the changes of some kinds.
-fn passwords<'m>(schema: &Schema, modify: &ModifyRequest<'m>, is_meant: impl Fn(ChangeKind) -> bool) -> Vec<&'m [u8]> {
-    let mut found = Vec::new();
-    for change in modify.changes.iter().filter(|change| is_meant(change.kind)) {
-        let described = describe_stored(schema, change.attribute.description);
-        if described.is_ok_and(|it| it.attribute.id == schema.known().user_password) {
-            found.extend(change.attribute.values.iter());
-        }
+/// The attributes in the changes of some kinds.
+fn changed<'m>(
+    modify: &ModifyRequest<'m>,
+    is_meant: impl Fn(ChangeKind) -> bool,
+) -> impl Iterator<Item = Attribute<'m>> {
+    modify.changes.iter().filter(move |change| is_meant(change.kind)).map(|change| change.attribute)
+}
+
+/// The passwords in some attributes.
+fn passwords<'m>(schema: &Schema, attributes: impl Iterator<Item = Attribute<'m>>) -> Vec<&'m [u8]> {
+    let is_password = |attribute: &Attribute<'_>| {
+        let described = describe_stored(schema, attribute.description);
+        described.is_ok_and(|it| it.attribute.id == schema.known().user_password)
+    };
+    attributes.filter(is_password).flat_map(|attribute| attribute.values.iter()).collect()
+}
+
+/// Whether an update gives an entry a password in clear text.
+pub(crate) fn gives_clear_password(schema: &Schema, request: &Request<'_>) -> bool {
+    !new_in_clear(schema, request).is_empty()
+}
+
+/// New passwords of a request that are in clear text.
+fn new_in_clear<'m>(schema: &Schema, request: &Request<'m>) -> Vec<&'m [u8]> {
+    let mut new = match request {
+        Request::Add(add) => passwords(schema, add.attributes.iter()),
+        Request::Modify(modify) => passwords(schema, changed(modify, |kind| kind != ChangeKind::Delete)),
+        _ => Vec::new(),
+    };
+    new.retain(|new| matches!(Given::of(new), Given::Clear(_)));
+    new
+}
+
+/// Passwords in clear text, as they were sent, with the forms that are made of them.
+fn hashed(scheme: Scheme, sent: &[&[u8]]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    if sent.len() > HASHED_MAX {
+        let text =
+            format!("userPassword: {} in clear text are more than {HASHED_MAX}, which are hashed at once", sent.len());
+        return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text));
     }
-    found
+    let made = |sent: &&[u8]| {
+        let (Given::Clear(clear) | Given::Stored(clear)) = Given::of(sent);
+        // The empty one is no password, and fails by that.
+        if clear.is_empty() {
+            return None;
+        }
+        let stored = password::hash(scheme, clear).map_err(|error| {
+            let text = format!("userPassword: it cannot be hashed as {scheme}: {error}");
+            Failure::new(ResultCode::UNWILLING_TO_PERFORM, text)
+        });
+        Some(stored.map(|stored| (sent.to_vec(), stored)))
+    };
+    sent.iter().filter_map(made).collect()
 }
 
 /// A password in clear text with the form in which an entry has it, if that is another.

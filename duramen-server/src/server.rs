@@ -48,6 +48,8 @@ pub struct Settings {
     pub log: Log,
     /// How new passwords are kept.
     pub password_scheme: password::Scheme,
+    /// Passwords that come in clear text in an add or a modify are kept so, too.
+    pub hash_passwords: bool,
     /// TLS, if it is offered.
     pub tls: Option<TlsAcceptor>,
     /// For which time its certificates hold.
@@ -62,6 +64,7 @@ impl Settings {
             limits: config.limits.clone(),
             log: config.log.clone(),
             password_scheme: config.password_scheme,
+            hash_passwords: config.hash_passwords,
             tls,
             lifetimes: config.tls.as_ref().and_then(Lifetimes::read),
         })

@@ -27,6 +27,20 @@ pub struct Proof {
     pub(crate) has_old: bool,
     /// One that is to be deleted in clear text, and how it is stored.
     pub(crate) stored: Option<(Vec<u8>, Vec<u8>)>,
+    /// New ones in clear text, as they were sent, and what is to be stored in their place.
+    pub(crate) hashed: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Proof {
+    /// What is to be stored for a new password.
+    pub(crate) fn stored_for(&self, sent: &[u8]) -> Option<&[u8]> {
+        self.hashed.iter().find(|(clear, _)| clear == sent).map(|(_, stored)| stored.as_slice())
+    }
+
+    /// A new password as it was sent.
+    pub(crate) fn sent_as<'p>(&'p self, stored: &'p [u8]) -> &'p [u8] {
+        self.hashed.iter().find(|(_, hashed)| hashed == stored).map_or(stored, |(sent, _)| sent)
+    }
 }
 
 /// A change of an entry's passwords.

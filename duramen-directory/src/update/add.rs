@@ -41,6 +41,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
         return Err(Failure::new(ResultCode::PROTOCOL_ERROR, text));
     }
     let mut draft = draft(context, request)?;
+    passwords::hashed(context, &mut draft);
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
     context.require_somebody()?;
     naming::complete(schema, &mut draft, None, rdn)?;

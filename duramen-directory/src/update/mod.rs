@@ -162,7 +162,7 @@ impl Inner {
         request: &Request<'_>,
         controls: List<'_, Control<'_>>,
     ) -> Result<Updated> {
-        let proof = self.prove(requester, request)?;
+        let proof = self.prove(requester, request, None)?;
         let owned = self.own(requester, request, controls, proof)?;
         let made = self.db.submit(move |txn| owned.run(txn))??;
         Ok(made.done(self))

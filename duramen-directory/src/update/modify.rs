@@ -40,6 +40,7 @@ const ATTRIBUTES_AS_A_VALUE: usize = 8;
 pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Result<Batch> {
     let mut changes = change::checked(context, request)?;
     passwords::as_stored(context, &mut changes);
+    passwords::as_hashed(context, &mut changes);
     let id = context.find(request.name)?;
     let entries = context.scene.tables.entry()?;
     let entry = names::entry(&entries, id)?;

@@ -30,6 +30,30 @@ pub(super) fn as_stored<'e>(context: &Context<'e>, changes: &mut [Checked<'e>]) 
     }
 }
 
+/// New passwords in clear text stand for the forms that were made of them.
+pub(super) fn as_hashed<'e>(context: &Context<'e>, changes: &mut [Checked<'e>]) {
+    let password = context.schema().known().user_password;
+    let gives =
+        |change: &&mut Checked<'_>| change.kind != ChangeKind::Delete && change.described.attribute.id == password;
+    for (value, form) in changes.iter_mut().filter(gives).flat_map(|change| &mut change.values) {
+        if let Some(stored) = context.proof.stored_for(value) {
+            (*value, *form) = (Cow::Borrowed(stored), stored.to_vec());
+        }
+    }
+}
+
+/// As [`as_hashed`], of a new entry.
+pub(super) fn hashed<'e>(context: &Context<'e>, draft: &mut Draft<'e>) {
+    let password = context.schema().known().user_password;
+    for attribute in draft.attributes.iter_mut().filter(|attribute| attribute.id == password) {
+        for value in attribute.values_mut() {
+            if let Some(stored) = context.proof.stored_for(value) {
+                *value = Cow::Borrowed(stored);
+            }
+        }
+    }
+}
+
 /// The policies that are in force, and that of an entry.
 fn policy_of<'c>(context: &Context<'c>, entry: &Entry<'_>) -> Result<Option<(InForce<'c, 'c>, Policy)>> {
     let Some(policies) = context.scene.state.policies(context.scene.tables) else { return Ok(None) };
@@ -105,10 +129,11 @@ pub(super) fn changed(
     change.check(context.now)?;
     // One at most: see above.
     for value in new.iter().filter(|value| given.contains(value) && !change.by_administrator) {
-        let given = context.proof.clear.as_deref().map_or_else(|| Given::of(value), Given::Clear);
+        let sent = context.proof.sent_as(value);
+        let given = context.proof.clear.as_deref().map_or_else(|| Given::of(sent), Given::Clear);
         judge_new(&policy, given)?;
         let is_used = match &context.proof.looked_at {
-            Some((looked_at, is_used)) if context.proof.clear.is_some() || looked_at == value => *is_used,
+            Some((looked_at, is_used)) if context.proof.clear.is_some() || looked_at == sent => *is_used,
             Some(_) => return Err(several()),
             None => is_of_past(schema, (&policy, entry), given),
         };
@@ -134,7 +159,7 @@ pub(super) fn added<'e>(context: &Context<'e>, draft: &mut Draft<'e>) -> Result<
         if draft.values(password).count() > 1 {
             return Err(several());
         }
-        draft.values(password).try_for_each(|value| judge_new(&policy, Given::of(value)))?;
+        draft.values(password).try_for_each(|value| judge_new(&policy, Given::of(context.proof.sent_as(value))))?;
     }
     if !draft.has(types.changed_time) {
         draft.set(schema.attribute(types.changed_time), context.now.timestamp_bytes().to_vec());

@@ -159,11 +159,11 @@ fn who_does_not_have_passwords_judged_before_has_them_judged_all_the_same() {
     let directory = &sample.directory;
     let update = directory.update_async(&who, &request, List::default(), Duration::ZERO);
     assert_eq!(block_on(update).unwrap_err().policy, Some(PasswordError::InHistory));
-    let proof = directory.prove(&who, &request).unwrap();
+    let proof = directory.prove(&who, &request, None).unwrap();
     let update = directory.update_proven(&who, &request, List::default(), proof);
     assert_eq!(block_on(update).unwrap_err().policy, Some(PasswordError::InHistory));
     // Whoever is the administrator may set any.
-    let proof = directory.prove(&Requester::internal(), &request).unwrap();
+    let proof = directory.prove(&Requester::internal(), &request, None).unwrap();
     block_on(directory.update_proven(&Requester::internal(), &request, List::default(), proof)).unwrap();
 }
 
@@ -263,4 +263,72 @@ fn past_passwords_are_nobodys_to_read_by_the_rules_that_hold_without_any() {
     };
     assert_eq!(seen(jensen(&sample.directory)), (0, 1));
     assert_eq!(seen(Requester::internal()), (1, 1));
+}
+
+/// A modify of Jensen's password, which comes as it is said, by who proves it with a scheme to hash in.
+fn hashed(sample: &Sample, kind: ChangeKind, passwords: &[&str]) -> Result<(), (ResultCode, Option<PasswordError>)> {
+    let (mut values, mut changes) = (Vec::new(), Vec::new());
+    let values = List::build(&mut values, passwords.iter().map(|password| password.as_bytes()));
+    let attribute = Attribute { description: "userPassword", values };
+    let changes = List::build(&mut changes, [Change { kind, attribute }]);
+    let request = Request::Modify(ModifyRequest { name: JENSEN, changes });
+    let who = jensen(&sample.directory);
+    let proof = sample.directory.prove(&who, &request, Some(password::Scheme::ScramSha256));
+    let updated =
+        proof.and_then(|proof| block_on(sample.directory.update_proven(&who, &request, List::default(), proof)));
+    updated.map(drop).map_err(|failure| (failure.code, failure.policy))
+}
+
+/// How Jensen's passwords are stored.
+fn stored(sample: &Sample) -> Vec<String> {
+    sample.read(JENSEN, &["userPassword"]).values("userPassword").into_iter().map(str::to_string).collect()
+}
+
+#[test]
+fn what_comes_in_clear_text_is_judged_as_it_came_and_stored_hashed() {
+    let sample = governed("pwdCheckQuality: 2\npwdMinLength: 6\npwdInHistory: 2");
+    let refused = |error| Err((ResultCode::CONSTRAINT_VIOLATION, Some(error)));
+    let replace = |password| hashed(&sample, ChangeKind::Replace, &[password]);
+    assert_eq!(replace("short"), refused(PasswordError::TooShort));
+    assert_eq!(replace("second"), Ok(()));
+    let is_second =
+        |stored: &String| stored.starts_with("{SCRAM-SHA-256}") && password::verify(stored.as_bytes(), b"second");
+    assert!(stored(&sample).iter().all(is_second) && stored(&sample).len() == 1, "{:?}", stored(&sample));
+    assert_eq!(replace("second"), refused(PasswordError::InHistory));
+    assert_eq!(replace("{CLEARTEXT}third 3"), Ok(()), "it is clear text, too");
+    assert!(password::verify(stored(&sample)[0].as_bytes(), b"third 3"));
+    assert_eq!(replace("second"), refused(PasswordError::InHistory));
+    assert_eq!(replace("first"), refused(PasswordError::TooShort), "which is what comes before the history");
+    let before = stored(&sample);
+    let ready = String::from_utf8(password::hash(password::Scheme::ScramSha256, b"fourth").unwrap()).unwrap();
+    assert_eq!(replace(&ready), refused(PasswordError::InsufficientQuality), "nobody knows what it was");
+    assert_eq!(stored(&sample), before);
+}
+
+#[test]
+fn what_comes_hashed_stays_and_so_many_in_clear_text_are_hashed_at_most() {
+    let sample = Sample::people();
+    let ready = "{SSHA}xDg5NBMaSUiSpRkTiAO5fGLk2/UKeHhx";
+    sample.modify(JENSEN, &[(ChangeKind::Replace, "userPassword", &["first"])]).unwrap();
+    let (mut values, mut changes) = (Vec::new(), Vec::new());
+    let mut try_with = |passwords: &[&str]| {
+        let (mut own_values, mut own_changes) = (std::mem::take(&mut values), std::mem::take(&mut changes));
+        let given = List::build(&mut own_values, passwords.iter().map(|password| password.as_bytes()));
+        let attribute = Attribute { description: "userPassword", values: given };
+        let list = List::build(&mut own_changes, [Change { kind: ChangeKind::Add, attribute }]);
+        let request = Request::Modify(ModifyRequest { name: JENSEN, changes: list });
+        let proof = sample.directory.prove(&Requester::internal(), &request, Some(password::Scheme::ScramSha256));
+        proof
+            .and_then(|proof| {
+                block_on(sample.directory.update_proven(&Requester::internal(), &request, List::default(), proof))
+            })
+            .map(drop)
+            .map_err(|failure| failure.code)
+    };
+    assert_eq!(try_with(&[ready, "second"]), Ok(()));
+    let found = stored(&sample);
+    assert_eq!(found[..2], ["first", ready], "what was there stays as it was");
+    assert!(found.len() == 3 && password::verify(found[2].as_bytes(), b"second") && found[2] != "second", "{found:?}");
+    assert_eq!(try_with(&["1", "2", "3", "4", "5", "6", "7", "8", "9"]), Err(ResultCode::UNWILLING_TO_PERFORM));
+    assert_eq!(stored(&sample), found);
 }

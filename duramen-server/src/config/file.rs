@@ -58,6 +58,7 @@ pub(super) struct Directory {
     pub nested_groups: bool,
     pub durability: Durability,
     pub password_scheme: Option<Spanned<String>>,
+    pub hash_passwords: bool,
     pub referrals: Vec<Spanned<String>>,
     pub references: Vec<Spanned<String>>,
     pub unique: Vec<Spanned<String>>,

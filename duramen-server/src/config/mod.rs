@@ -37,6 +37,8 @@ pub struct Config {
     pub log: Log,
     /// How new passwords are kept.
     pub password_scheme: duramen_directory::password::Scheme,
+    /// Passwords that come in clear text in an add or a modify are kept so, too.
+    pub hash_passwords: bool,
     /// Where `/metrics` and `/healthz` are served, if at all.
     pub http: Option<SocketAddr>,
 }

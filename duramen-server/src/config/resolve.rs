@@ -122,9 +122,10 @@ impl<'a> Checker<'a> {
         self.addresses(file, overrides);
         let directory = self.directory(file, overrides, &data);
         let password_scheme = self.password_scheme(&file.directory);
+        let hash_passwords = file.directory.hash_passwords;
         // What is wrong in the file is what its reader looks for; no place is that of what the command line lacks.
         self.faults.sort_by_key(|fault| fault.file.is_none());
-        (Config { data, directory, listen, tls, limits, log, password_scheme, http }, self.faults)
+        (Config { data, directory, listen, tls, limits, log, password_scheme, hash_passwords, http }, self.faults)
     }
 
     fn data(&mut self, file: &File, overrides: &Overrides) -> PathBuf {

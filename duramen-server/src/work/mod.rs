@@ -198,7 +198,7 @@ impl Work {
             return Taken::Wait;
         }
         let request = envelope.request();
-        if matches!(&request, Ok(Request::Extended(request)) if self.has_to_wait(request.name)) {
+        if matches!(&request, Ok(request) if self.has_to_wait(request)) {
             return Taken::Wait;
         }
         let starts_tls = matches!(&request, Ok(Request::Extended(request)) if request.name == oid::extended::START_TLS);
@@ -223,16 +223,20 @@ impl Work {
         }
     }
 
-    /// Whether an extended operation cannot begin yet. One password is set at a time: its hash is costly, and everybody's binds
-    /// wait behind those that are to be made.
-    fn has_to_wait(&self, extended: &str) -> bool {
-        match extended {
-            oid::extended::START_TLS => !self.is_quiet(),
-            oid::extended::PASSWORD_MODIFY => {
-                self.pending.iter().any(|pending| matches!(pending.future, Waiting::Other(_)))
-            }
+    /// Whether a request cannot begin yet. One password is set at a time: its hash is costly, and everybody's binds wait behind
+    /// those that are to be made.
+    fn has_to_wait(&self, request: &Request<'_>) -> bool {
+        match request {
+            Request::Extended(extended) if extended.name == oid::extended::START_TLS => !self.is_quiet(),
+            Request::Extended(extended) => extended.name == oid::extended::PASSWORD_MODIFY && self.sets_password(),
+            Request::Add(_) | Request::Modify(_) => self.sets_password() && self.is_of_passwords(request),
             _ => false,
         }
+    }
+
+    /// Whether a password is being set, or looked at on a thread of its own.
+    fn sets_password(&self) -> bool {
+        self.pending.iter().any(|pending| matches!(pending.future, Waiting::Other(_)))
     }
 
     fn carry_out(
@@ -263,7 +267,9 @@ impl Work {
                 self.figures.end(op.kind, true, op.began.elapsed());
             }
             Request::Extended(extended) => return self.extended(op, extended, controls, out),
-            Request::Modify(modify) if self.changes_passwords(modify) => self.modify_passwords(op, request, controls),
+            Request::Add(_) | Request::Modify(_) if self.is_of_passwords(request) => {
+                self.update_passwords(op, request, controls);
+            }
             Request::Add(_) | Request::Delete(_) | Request::Modify(_) | Request::ModifyDn(_) => {
                 let directory = &self.server.directory;
                 let future = directory.update_async(&self.session.requester, request, controls, patience);

@@ -1,4 +1,4 @@
-//! What password policies ask of a session, and passwords that are changed by a modify.
+//! What password policies ask of a session, and passwords that come with an add or a modify.
 
 use std::sync::Arc;
 
@@ -61,14 +61,21 @@ impl Work {
         schema.find(name).is_some_and(|found| found.id == schema.known().user_password)
     }
 
-    /// Whether a modify changes passwords that policies may have something to say to.
-    pub(super) fn changes_passwords(&self, modify: &ModifyRequest<'_>) -> bool {
-        self.server.directory.has_password_policies()
-            && modify.changes.iter().any(|change| self.is_password(change.attribute.description))
+    /// Whether an update is of passwords that policies may have something to say to, or that are to be hashed.
+    pub(super) fn is_of_passwords(&self, request: &Request<'_>) -> bool {
+        let directory = &self.server.directory;
+        let is_judged = match request {
+            Request::Modify(modify) => {
+                directory.has_password_policies()
+                    && modify.changes.iter().any(|change| self.is_password(change.attribute.description))
+            }
+            _ => false,
+        };
+        is_judged || self.server.settings().hash_passwords && directory.gives_clear_password(request)
     }
 
-    /// Carries out a modify of passwords, which are judged on a thread that nobody waits for.
-    pub(super) fn modify_passwords(&mut self, op: Op, request: &Request<'_>, controls: Controls<'_>) {
+    /// Carries out an update of passwords, which are judged, and hashed, on a thread that nobody waits for.
+    pub(super) fn update_passwords(&mut self, op: Op, request: &Request<'_>, controls: Controls<'_>) {
         let (server, requester) = (self.server.clone(), self.session.requester.clone());
         let mut message = Vec::with_capacity(op.bytes);
         Message { id: op.id, operation: *request, controls }.encode(&mut message);
@@ -89,9 +96,11 @@ fn is_wrong_old(failure: &Failure) -> bool {
 
 async fn changed(server: Arc<Server>, requester: Requester, message: Vec<u8>) -> Result<Reply, Failure> {
     let (who, judged) = (requester.clone(), message.clone());
+    let settings = server.settings();
+    let scheme = settings.hash_passwords.then_some(settings.password_scheme);
     let proof = on_spare_thread(server.clone(), move |server| {
         let message = Message::<Request<'_>>::decode_again(&judged)?;
-        server.directory.prove(&who, &message.operation)
+        server.directory.prove(&who, &message.operation, scheme)
     });
     let Some(proof) = proof.await else { return Ok(busy()) };
     let message = Message::<Request<'_>>::decode_again(&message)?;

@@ -12,7 +12,7 @@ use duramen_ldap::message::{
 use duramen_ldap::oid;
 
 use crate::client::{Client, person};
-use crate::process::{ADMINISTRATOR, Daemon, PLAIN};
+use crate::process::{ADMINISTRATOR, Daemon, PLAIN, configuration};
 
 const POLICY: &str = "cn=policy,dc=example,dc=com";
 
@@ -286,4 +286,37 @@ fn nobody_finds_out_about_passwords_of_others_by_what_is_said_of_new_ones() {
         assert_eq!(code, ResultCode::UNWILLING_TO_PERFORM);
     }
     assert_eq!(bind(client, &person(1), "secret-1"), (WRONG, said(PasswordError::AccountLocked)));
+}
+
+#[test]
+fn passwords_in_clear_text_are_hashed_as_configured_and_reloaded() {
+    let hashing = format!("{PLAIN}[directory]\nhash_passwords = true\npassword_scheme = \"SSHA512\"\n");
+    let mut daemon = Daemon::start(tempfile::tempdir().unwrap(), &hashing);
+    let mut client = Client::administrator(&daemon);
+    client.populate(1);
+    // What a filter compares with is the value as it is stored.
+    let is_clear = |client: &mut Client, number: usize, password: &str| {
+        let mut has = |filter: &str| client.search(&person(number), Scope::Base, filter).names.len() == 1;
+        assert!(has("(userPassword=*)"));
+        has(&format!("(userPassword={password})"))
+    };
+    assert!(!is_clear(&mut client, 0, "secret-0"));
+    assert_eq!(client.replace(&person(0), "userPassword", "another").code, ResultCode::SUCCESS);
+    assert!(!is_clear(&mut client, 0, "another"));
+    // One after the other, whatever is sent at once.
+    let ids = [1, 2, 3].map(|turn| client.send_replace(&person(0), "userPassword", &format!("turn {turn}")));
+    assert_eq!(
+        ids.map(|_| client.answer()).map(|(id, answer)| (id, answer.code)),
+        ids.map(|id| (id, ResultCode::SUCCESS))
+    );
+    assert!(!is_clear(&mut client, 0, "turn 3"));
+    assert_eq!(Client::new(&daemon).bind(&person(0), "turn 3").code, ResultCode::SUCCESS);
+    assert_eq!(Client::new(&daemon).bind(&person(0), "turn 2").code, WRONG);
+
+    std::fs::write(daemon.path("duramend.toml"), configuration(PLAIN)).unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("reloaded: ");
+    let mut client = Client::administrator(&daemon);
+    assert_eq!(client.add_person(1).code, ResultCode::SUCCESS);
+    assert!(is_clear(&mut client, 1, "secret-1"));
 }
