@@ -3,7 +3,8 @@
 use duramen_ldap::authz::AuthzId;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{
-    ListViewRequest, MatchedValues, PagedResults, ReadEntryRequest, RequestControl, SortKeys, SyncRequest,
+    DereferenceRequest, ListViewRequest, MatchedValues, PagedResults, ReadEntryRequest, RequestControl, SortKeys,
+    SyncRequest,
 };
 use duramen_ldap::filter::Filter;
 use duramen_ldap::message::{Control, ResultCode};
@@ -12,7 +13,7 @@ use duramen_ldap::oid::control as oid;
 use crate::failure::{Failure, Result};
 
 /// Controls that the directory knows, for the root DSE.
-pub(crate) const SUPPORTED: [&str; 16] = [
+pub(crate) const SUPPORTED: [&str; 17] = [
     oid::PAGED_RESULTS,
     oid::SORT_REQUEST,
     oid::LIST_VIEW_REQUEST,
@@ -29,6 +30,7 @@ pub(crate) const SUPPORTED: [&str; 16] = [
     oid::DONT_USE_COPY,
     oid::DOMAIN_SCOPE,
     oid::PASSWORD_POLICY,
+    oid::DEREFERENCE,
 ];
 
 /// What is there besides where changes are kept.
@@ -54,6 +56,7 @@ pub(crate) struct Controls<'a> {
     pub relax: bool,
     /// References are not sent.
     pub domain_scope: bool,
+    pub dereference: Option<DereferenceRequest<'a>>,
     pub sync: Option<SyncRequest<'a>>,
     pub sync_is_critical: bool,
 }
@@ -80,6 +83,7 @@ fn belongs(number: &str, of: Of) -> bool {
         | oid::MATCHED_VALUES
         | oid::SUBENTRIES
         | oid::DOMAIN_SCOPE
+        | oid::DEREFERENCE
         | oid::SYNC_REQUEST => of == Of::Search,
         oid::PROXIED_AUTHORIZATION => true,
         oid::ASSERTION | oid::MANAGE_DSA_IT => of != Of::Extended,
@@ -144,6 +148,7 @@ impl<'a> Controls<'a> {
             RequestControl::PermissiveModify => set(&mut self.permissive),
             RequestControl::Relax => set(&mut self.relax),
             RequestControl::DomainScope => set(&mut self.domain_scope),
+            RequestControl::Dereference(request) => self.dereference.replace(request).is_some(),
             RequestControl::Sync(sync) => {
                 self.sync_is_critical = control.critical;
                 self.sync.replace(sync).is_some()

@@ -323,7 +323,8 @@ impl<'v> Members<'v> {
         has_value(&self.state.schema, &self.tables, (id, &entry), attribute, member)
     }
 
-    fn find(&self, group: &str) -> Result<Option<Id>> {
+    /// The entry of a normalized name.
+    pub fn find(&self, group: &str) -> Result<Option<Id>> {
         let (table, suffixes) = (self.tables.name()?, &self.state.suffixes);
         let Some(naming) = self.naming else { return names::find_entry(&table, suffixes, group) };
         Ok(match names::find_in(naming, &table, suffixes, group, 0)? {

@@ -71,6 +71,8 @@ pub mod control {
     pub const DOMAIN_SCOPE: &str = "1.2.840.113556.1.4.1339";
     /// Password policy (draft-behera-ldap-password-policy-10).
     pub const PASSWORD_POLICY: &str = "1.3.6.1.4.1.42.2.27.8.5.1";
+    /// Dereference, of a request and of an entry (draft-masarati-ldap-deref-00).
+    pub const DEREFERENCE: &str = "1.3.6.1.4.1.4203.666.5.16";
     /// Content synchronization, request (RFC 4533).
     pub const SYNC_REQUEST: &str = "1.3.6.1.4.1.4203.1.9.1.1";
     /// Content synchronization, of an entry (RFC 4533).

@@ -9,6 +9,7 @@ use duramen_ldap::ber::List;
 use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
 
 use super::copying;
+use super::dereference::Dereferencing;
 use super::members;
 use super::order::Collecting;
 use super::page::Page;
@@ -95,6 +96,8 @@ impl Inner {
             found.notes.splice(..0, begun.compiler(false).undefined(request.filter));
         }
         let selection = begun.selection()?;
+        let dereferencing = controls.dereference.as_ref();
+        let dereferencing = dereferencing.map(|it| Dereferencing::new(&state.schema, it)).transpose()?;
         let mut copying = begun.copying(&mut found, purpose)?;
         copying.iter_mut().for_each(|copying| copying.keep_request(requester, request, list));
         let mut search = Search {
@@ -120,6 +123,7 @@ impl Inner {
             list_view: None,
             collecting: None,
             copying: copying.map(Box::new),
+            dereferencing,
             notes: found.notes,
             state: state.clone(),
             seal: self.seal.clone(),

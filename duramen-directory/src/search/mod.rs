@@ -8,6 +8,7 @@ mod begin;
 mod cookie;
 mod copying;
 mod course;
+mod dereference;
 mod members;
 mod order;
 mod page;
@@ -49,6 +50,7 @@ pub use standing::{News, Standing};
 
 use copying::Copying;
 use course::Told;
+use dereference::Dereferencing;
 use order::Collecting;
 use page::{Page, Start};
 use portion::Rest;
@@ -88,6 +90,8 @@ pub struct Search {
     collecting: Option<Box<Collecting>>,
     /// What is known of the client's copy, if it brings one up to date.
     copying: Option<Box<Copying>>,
+    /// What is given with entries of others that their values name.
+    dereferencing: Option<Dereferencing>,
     /// The id, or the place in the order, to go on from.
     next: u32,
     given: u32,
@@ -347,6 +351,7 @@ struct Run<'r> {
     /// Where entries go that are to be sorted before they are given out.
     to_sort: Option<Box<Collecting>>,
     copying: Option<&'r mut Copying>,
+    dereferencing: Option<&'r Dereferencing>,
 }
 
 impl<'r> Run<'r> {
@@ -374,6 +379,7 @@ impl<'r> Run<'r> {
             picked: Vec::new(),
             to_sort: None,
             copying: search.copying.as_deref_mut(),
+            dereferencing: search.dereferencing.as_ref(),
         })
     }
 
@@ -530,9 +536,10 @@ impl<'r> Run<'r> {
             return Ok(Step::PageEnd);
         }
         self.check_size()?;
-        match &mut self.copying {
-            Some(copying) => copying.give(self.selection, view, &mut self.picked, sink)?,
-            None => give(self.selection, view, &mut self.picked, sink)?,
+        match (&mut self.copying, self.dereferencing) {
+            (Some(copying), _) => copying.give(self.selection, view, &mut self.picked, sink)?,
+            (None, Some(dereferencing)) => dereferencing.give(self.selection, view, &mut self.picked, sink)?,
+            (None, None) => give(self.selection, view, &mut self.picked, sink)?,
         }
         *self.given += 1;
         Ok(Step::Next)

@@ -6,6 +6,7 @@ mod authorization;
 mod certificates;
 mod copies;
 mod damage;
+mod dereference;
 mod files;
 mod groups;
 mod hidden;

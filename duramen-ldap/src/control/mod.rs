@@ -2,6 +2,7 @@
 //!
 //! Owns: what stands in them. Must not know: what a server does with them.
 
+mod dereference;
 mod list_view;
 mod matched_values;
 mod paged;
@@ -11,6 +12,7 @@ mod request;
 mod sort;
 mod sync;
 
+pub use dereference::{Dereference, DereferenceRequest, DereferenceResponse, Dereferenced};
 pub use list_view::{ListViewRequest, ListViewResponse, ListViewTarget};
 pub use matched_values::MatchedValues;
 pub use paged::PagedResults;

@@ -1,6 +1,8 @@
 //! Controls of requests, by their numbers.
 
-use super::{ListViewRequest, MatchedValues, PagedResults, ReadEntryRequest, SortKeys, SyncRequest};
+use super::{
+    DereferenceRequest, ListViewRequest, MatchedValues, PagedResults, ReadEntryRequest, SortKeys, SyncRequest,
+};
 use crate::authz::AuthzId;
 use crate::ber::{Reader, tag};
 use crate::error::DecodeError;
@@ -45,6 +47,8 @@ pub enum RequestControl<'a> {
     DomainScope,
     /// Say what a password policy has to say (draft-behera-ldap-password-policy-10 section 6.1).
     PasswordPolicy,
+    /// Return attributes of entries that values name (draft-masarati-ldap-deref-00).
+    Dereference(DereferenceRequest<'a>),
     /// Bring a copy of what is found up to date (RFC 4533).
     Sync(SyncRequest<'a>),
     /// A number that is not known here.
@@ -73,6 +77,7 @@ impl<'a> RequestControl<'a> {
             oid::DONT_USE_COPY => none(RequestControl::DontUseCopy)?,
             oid::DOMAIN_SCOPE => none(RequestControl::DomainScope)?,
             oid::PASSWORD_POLICY => none(RequestControl::PasswordPolicy)?,
+            oid::DEREFERENCE => RequestControl::Dereference(Payload::decode(value(control)?)?),
             oid::SYNC_REQUEST => RequestControl::Sync(Payload::decode(value(control)?)?),
             _ => RequestControl::Unknown,
         })

@@ -283,3 +283,29 @@ fn what_is_said_between_entries_comes_back_rfc4533_2_5() {
         assert!(SyncInfo::decode(wrong).is_err(), "{wrong:x?}");
     }
 }
+
+#[test]
+fn what_values_name_is_asked_for_and_comes_back_draft_masarati_ldap_deref_00_2() {
+    let (mut names, mut specs) = (Vec::new(), Vec::new());
+    let attributes = List::build(&mut names, ["uid", "cn"]);
+    let request = DereferenceRequest(List::build(&mut specs, [Dereference { description: "member", attributes }]));
+    let value = encoded(&request);
+    assert_eq!(value, b"\x30\x15\x30\x13\x04\x06member\x30\x09\x04\x03uid\x04\x02cn");
+    assert_eq!(decoded(oid::DEREFERENCE, &value[..]), Ok(RequestControl::Dereference(request)));
+    let (nothing, no_attribute) = (&b"\x30\x00"[..], &b"\x30\x0C\x30\x0A\x04\x06member\x30\x00"[..]);
+    for refused in [None, Some(nothing), Some(no_attribute), Some(&value[..value.len() - 1])] {
+        assert!(decoded(oid::DEREFERENCE, refused).is_err(), "{refused:?}");
+    }
+
+    let (mut values, mut found, mut list) = (Vec::new(), Vec::new(), Vec::new());
+    let attribute = Attribute { description: "uid", values: List::build(&mut values, [&b"x"[..]]) };
+    let there = Some(List::build(&mut found, [attribute]));
+    let one = |value, attributes| Dereferenced { description: "member", value, attributes };
+    let response = DereferenceResponse(List::build(&mut list, [one(b"cn=x", there), one(b"cn=y", None)]));
+    let value = encoded(&response);
+    assert!(
+        value.starts_with(b"\x30\x2E\x30\x1C\x04\x06member\x04\x04cn=x\xA0\x0C\x30\x0A\x04\x03uid\x31"),
+        "{value:x?}"
+    );
+    assert_eq!(DereferenceResponse::decode(&value), Ok(response));
+}

@@ -7,8 +7,8 @@ use duramen_ldap::Payload;
 use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{
-    ListViewResponse, PagedResults, PasswordError, PasswordPolicyResponse, PasswordWarning, ReadEntryResponse,
-    SortResponse,
+    DereferenceResponse, ListViewResponse, PagedResults, PasswordError, PasswordPolicyResponse, PasswordWarning,
+    ReadEntryResponse, SortResponse,
 };
 use duramen_ldap::dn::{Dn, NamingRules};
 use duramen_ldap::matching::{Rule, WithoutSchema};
@@ -112,7 +112,10 @@ impl Answer {
         match response {
             Response::SearchEntry(found) => {
                 let name = comparable_name(found.name);
-                if self.entries.insert(name.clone(), entry(found.attributes)).is_some() {
+                let mut entry = entry(found.attributes);
+                let others = controls.iter().filter(|control| control.oid == oid::DEREFERENCE);
+                others.for_each(|control| entry.extend(dereferenced(control.value.unwrap_or_default())));
+                if self.entries.insert(name.clone(), entry).is_some() {
                     self.twice.insert(name);
                 }
                 self.raw.push((found.name.to_owned(), raw(found.attributes)));
@@ -202,6 +205,19 @@ fn entry(attributes: List<'_, Attribute<'_>>) -> Entry {
         }
     }
     entry
+}
+
+/// What is given of the entries that values name: as an attribute of each value, with a value for each of the entry's.
+fn dereferenced(value: &[u8]) -> Entry {
+    let mut all = Entry::new();
+    for one in DereferenceResponse::decode(value).unwrap().0 {
+        let name = comparable_name(&String::from_utf8_lossy(one.value));
+        let of_entry = all.entry(format!("{} {name}", one.description.to_ascii_lowercase())).or_default();
+        for (description, values) in one.attributes.into_iter().flat_map(entry) {
+            of_entry.extend(values.iter().map(|value| Bytes([description.as_bytes(), b": ", &value.0].concat())));
+        }
+    }
+    all
 }
 
 /// A value as it is compared.

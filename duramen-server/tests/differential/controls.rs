@@ -3,7 +3,8 @@
 use duramen_ldap::Payload;
 use duramen_ldap::ber::{List, Writer, tag};
 use duramen_ldap::control::{
-    ListViewRequest, ListViewTarget, MatchedValues, PagedResults, ReadEntryRequest, SortKey, SortKeys,
+    Dereference, DereferenceRequest, ListViewRequest, ListViewTarget, MatchedValues, PagedResults, ReadEntryRequest,
+    SortKey, SortKeys,
 };
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::oid::control as oid;
@@ -30,6 +31,8 @@ pub enum Kind {
     ManageDsaIt,
     DomainScope,
     MatchedValues(Vec<String>),
+    /// Attributes whose values are followed, and what is wanted of the entries.
+    Dereference(Vec<(&'static str, Vec<String>)>),
     Subentries(bool),
     Proxied(String),
     TreeDelete,
@@ -61,6 +64,7 @@ impl Kind {
             Kind::ManageDsaIt => oid::MANAGE_DSA_IT,
             Kind::DomainScope => oid::DOMAIN_SCOPE,
             Kind::MatchedValues(_) => oid::MATCHED_VALUES,
+            Kind::Dereference(_) => oid::DEREFERENCE,
             Kind::Subentries(_) => oid::SUBENTRIES,
             Kind::Proxied(_) => oid::PROXIED_AUTHORIZATION,
             Kind::TreeDelete => oid::TREE_DELETE,
@@ -75,6 +79,13 @@ impl Kind {
     pub fn critical(self) -> Control {
         Control { kind: self, critical: true }
     }
+}
+
+/// A list of words, encoded.
+fn built(words: &[String]) -> Vec<u8> {
+    let mut out = Vec::new();
+    List::build(&mut out, words.iter().map(String::as_str));
+    out
 }
 
 fn parsed(filter: &str) -> FilterBuf {
@@ -105,6 +116,14 @@ impl Control {
             Kind::MatchedValues(filters) => {
                 let filters: Vec<_> = filters.iter().map(|filter| parsed(filter)).collect();
                 MatchedValues(List::build(&mut buffer, filters.iter().map(FilterBuf::as_filter))).encode(&mut out);
+            }
+            Kind::Dereference(wanted) => {
+                let names: Vec<Vec<u8>> = wanted.iter().map(|(_, names)| built(names)).collect();
+                let specs = wanted
+                    .iter()
+                    .zip(&names)
+                    .map(|((description, _), names)| Dereference { description, attributes: List::trusted(names) });
+                DereferenceRequest(List::build(&mut buffer, specs)).encode(&mut out);
             }
             Kind::Subentries(visible) => Writer::new(&mut out).boolean(tag::BOOLEAN, *visible),
             Kind::Proxied(id) => out.extend_from_slice(id.as_bytes()),

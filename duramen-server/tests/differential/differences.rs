@@ -31,7 +31,7 @@ const fn difference(why: &'static str, applies: fn(&Case<'_>) -> bool) -> Differ
     Difference { why, applies }
 }
 
-static DIFFERENCES: [Difference; 83] = [
+static DIFFERENCES: [Difference; 84] = [
     difference("RFC 4511 section 4.1.9: of several errors that a request has in itself, one is told", |case| {
         let (theirs, ours) = case.codes();
         let both = IN_REQUEST.contains(&theirs) && IN_REQUEST.contains(&ours) && theirs != ours;
@@ -164,6 +164,18 @@ static DIFFERENCES: [Difference; 83] = [
         case.has(|kind| matches!(kind, Kind::MatchedValues(list) if list.iter().any(|item| item.contains(":dn:"))))
             && case.ours.code == 2
     }),
+    difference(
+        "RFC 4511 section 4.5.1.8: what is asked for and is not known is passed over. slapd refuses a dereference control that \
+         has such a type, or follows one whose values are no names (2)",
+        |case| {
+            let is_other = |(followed, wanted): &(&str, Vec<String>)| {
+                ["cn", "nothing"].contains(followed) || wanted.contains(&"nothing".into())
+            };
+            case.theirs.code == 2
+                && case.said("Dereference control:")
+                && case.has(|kind| matches!(kind, Kind::Dereference(list) if list.iter().any(is_other)))
+        },
+    ),
     difference(
         "RFC 4370 section 3: proxied authorization that is not critical is a protocolError. slapd takes it",
         |case| {

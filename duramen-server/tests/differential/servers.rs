@@ -90,13 +90,13 @@ impl Slapd {
         let own = dir.path().join("rules.schema");
         std::fs::write(&own, schema()).unwrap();
         let includes = format!("{includes}include {}\n", own.display());
-        let modules = ["back_mdb", "sssvlv", "ppolicy", "pw-sha2", "pw-pbkdf2", "argon2"];
+        let modules = ["back_mdb", "sssvlv", "ppolicy", "pw-sha2", "pw-pbkdf2", "argon2", "deref"];
         let loads: String = modules.iter().map(|name| format!("moduleload {name}\n")).collect();
         let text = format!(
             "{includes}modulepath /usr/lib/ldap\n{loads}threads 2\nauthz-policy {policy}\n\
              authz-regexp {USERS} {PEOPLE}\ndatabase mdb\nsuffix {SUFFIX}\n\
              rootdn {ADMINISTRATOR}\nrootpw {PASSWORD}\ndirectory {}\ndbnosync\nmaxsize 16777216\n\
-             index objectClass,uid eq\nindex cn,sn eq,sub\n{rules}\noverlay sssvlv\nsssvlv-max 8\n{more}",
+             index objectClass,uid eq\nindex cn,sn eq,sub\n{rules}\noverlay deref\noverlay sssvlv\nsssvlv-max 8\n{more}",
             dir.path().display()
         );
         let conf = dir.path().join("slapd.conf");

@@ -8,6 +8,11 @@ use crate::request::{Operation, Request};
 use crate::servers::ADMINISTRATOR;
 use crate::words::{KEYS, PASSWORDS};
 
+/// Attributes whose values are names, and some that are not there, or are others.
+const FOLLOWED: [&str; 8] = ["member", "uniqueMember", "manager", "seeAlso", "roleOccupant", "owner", "cn", "nothing"];
+/// What is wanted of the entries that they name.
+const WANTED: [&str; 7] = ["cn", "uid", "objectClass", "sn", "telephoneNumber", "entryUUID", "nothing"];
+
 impl Random {
     fn password(&mut self) -> String {
         self.of(&PASSWORDS).to_owned()
@@ -64,7 +69,7 @@ impl Random {
     }
 
     fn fitting(&mut self, operation: &Operation) -> Kind {
-        match (operation, self.rng.u32(..9)) {
+        match (operation, self.rng.u32(..10)) {
             (Operation::Bind { .. }, _) => Kind::Unknown,
             (_, 0) => Kind::ManageDsaIt,
             (_, 1) => Kind::Assertion(self.filter(1)),
@@ -72,6 +77,7 @@ impl Random {
             (Operation::Search(_), 4 | 5) => self.sort(),
             (Operation::Search(_), 6) => Kind::MatchedValues((0..1 + self.less_than(4)).map(|_| self.item()).collect()),
             (Operation::Search(_), 7) => Kind::DomainScope,
+            (Operation::Search(_), 8) => self.dereference(),
             (Operation::Search(_), _) => Kind::Subentries(self.chance(2)),
             (Operation::Modify { .. }, 2 | 3) => Kind::Permissive,
             (Operation::Delete { .. }, 2 | 3) => Kind::PreRead(self.selection()),
@@ -81,6 +87,16 @@ impl Random {
             (_, 6) => Kind::Relax,
             _ => self.any(),
         }
+    }
+
+    /// Names that are followed, and what is wanted of their entries.
+    fn dereference(&mut self) -> Kind {
+        let mut followed = FOLLOWED.to_vec();
+        let wanted = (0..1 + self.rng.usize(..3) / 2).map(|_| {
+            let followed = followed.swap_remove(self.rng.usize(..followed.len()));
+            (followed, (0..1 + self.rng.usize(..3)).map(|_| self.of(&WANTED).to_string()).collect())
+        });
+        Kind::Dereference(wanted.collect())
     }
 
     fn sort(&mut self) -> Kind {
