@@ -10,6 +10,8 @@ use crate::txn::Txn;
 
 /// Of a cursor that stands on a key, or on a value of it, and nothing else is to be said.
 const ON: Marks = Marks { set: true, eof: false, deleted: false, behind: false };
+/// The same of one that came to the value from behind.
+const ON_FROM_BEHIND: Marks = Marks { eof: true, ..ON };
 
 /// Whether nothing else is to be said of a cursor than that it stands on an entry. Whether it came to the value from behind does
 /// not matter here.
@@ -49,22 +51,24 @@ impl State {
         if !is_plain(self.outer, self.inner, kind) {
             return None;
         }
-        let (found, at_end, back) = match (&mut self.walk, op) {
+        let (found, at_end, inner) = match (&mut self.walk, op) {
             (Walk::Read(cursor), Op::GetCurrent) => return told(cursor.current()),
-            (Walk::Read(cursor), Op::Next) if kind.duplicates => (cursor.next(), (true, true), false),
-            (Walk::Read(cursor), Op::Next | Op::NextNodup) => (cursor.next_key(), (true, self.inner.eof), false),
-            (Walk::Read(cursor), Op::Prev) if !kind.duplicates => (cursor.prev_key(), (false, self.inner.eof), true),
+            (Walk::Read(cursor), Op::Next) if kind.duplicates => (cursor.next(), (true, true), ON),
+            (Walk::Read(cursor), Op::Next | Op::NextNodup) => (cursor.next_key(), (true, self.inner.eof), ON),
+            (Walk::Read(cursor), Op::Prev) if !kind.duplicates => {
+                (cursor.prev_key(), (false, self.inner.eof), ON_FROM_BEHIND)
+            }
             (Walk::Write(cursor), Op::Next | Op::NextNodup | Op::GetCurrent) if self.gap == Gap::None => {
                 let Ok(writer) = txn.writer() else { return None };
                 match op {
                     Op::GetCurrent => return told(cursor.current(writer)),
-                    Op::Next if kind.duplicates => (cursor.next(writer), (true, true), false),
-                    _ => (cursor.next_key(writer), (true, self.inner.eof), false),
+                    Op::Next if kind.duplicates => (cursor.next(writer), (true, true), ON),
+                    _ => (cursor.next_key(writer), (true, self.inner.eof), ON),
                 }
             }
             _ => return None,
         };
-        Some(self.come_to(found, at_end, back))
+        Some(self.come_to(found, at_end, inner))
     }
 
     /// Makes any other step to a neighbour, if it is one of those that this module is for.
@@ -77,26 +81,31 @@ impl State {
             return None;
         }
         let walk = &mut self.walk;
-        // What is found; the marks `eof` if that is nothing; whether it comes to a value from behind.
-        let (found, at_end, back) = match op {
-            Op::NextDup if kind.duplicates => (step!(walk, txn, next_duplicate), (false, true), false),
+        // What is found; the marks `eof` if that is nothing; the value's marks if it is an entry.
+        let (found, at_end, inner) = match op {
+            Op::NextDup if kind.duplicates => (step!(walk, txn, next_duplicate), (false, true), ON),
             Op::Prev if kind.duplicates => match step!(walk, txn, prev_duplicate) {
-                Ok(None) => (step!(walk, txn, prev_key), (false, false), true),
-                found => (found, (false, false), false),
+                Ok(None) => (step!(walk, txn, prev_key), (false, false), ON_FROM_BEHIND),
+                found => (found, (false, false), ON),
             },
-            Op::PrevDup if kind.duplicates => (step!(walk, txn, prev_duplicate), (false, false), false),
-            Op::Prev | Op::PrevNodup => (step!(walk, txn, prev_key), (false, self.inner.eof), true),
+            Op::PrevDup if kind.duplicates => (step!(walk, txn, prev_duplicate), (false, false), ON),
+            Op::Prev | Op::PrevNodup => (step!(walk, txn, prev_key), (false, self.inner.eof), ON_FROM_BEHIND),
             _ => return None,
         };
-        Some(self.come_to(found, at_end, back))
+        Some(self.come_to(found, at_end, inner))
     }
 
-    /// Notes what a step has found: an entry, come to from behind or not, or nothing, with these marks `eof` then.
+    /// Notes what a step has found: an entry, with these marks of its value, or nothing, with these marks `eof` then.
     #[inline(always)]
-    fn come_to(&mut self, found: duramen::Result<Option<Pair<'_>>>, at_end: (bool, bool), back: bool) -> Result<Item> {
+    fn come_to(
+        &mut self,
+        found: duramen::Result<Option<Pair<'_>>>,
+        at_end: (bool, bool),
+        inner: Marks,
+    ) -> Result<Item> {
         match found {
             Ok(Some(pair)) => {
-                self.inner = Marks { eof: back, ..ON };
+                self.inner = inner;
                 Ok(Item::of(pair))
             }
             Ok(None) => {

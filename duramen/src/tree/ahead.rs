@@ -9,7 +9,7 @@
 //! whoever comes to it.
 
 use super::path::Step;
-use super::{Pages, open_branch};
+use super::{Direction, Pages, open_branch};
 use crate::advice::Advice;
 use crate::format::branch::Branch;
 use crate::format::overflow::Stub;
@@ -50,7 +50,7 @@ pub(crate) fn ask_for_children(advice: &Advice, branch: &Branch<'_>, i: usize) {
 pub(crate) struct Ahead {
     /// The leaf that the walk came to last: it goes on if it leaves from there, in the same direction.
     at: Child,
-    back: bool,
+    direction: Direction,
     /// Leaves that it has gone over.
     walked: u64,
     /// How many those will be when it looks ahead again, and how many have been asked for.
@@ -69,11 +69,11 @@ impl Ahead {
         advice: &Advice,
         from: Child,
         steps: &[Step],
-        back: bool,
+        direction: Direction,
     ) {
         let Some((leaf, branches)) = steps.split_last() else { return };
-        if self.at != from || self.back != back {
-            *self = Ahead { back, ..Ahead::default() };
+        if self.at != from || self.direction != direction {
+            *self = Ahead { direction, ..Ahead::default() };
         }
         self.at = leaf.page;
         self.walked += 1;
@@ -106,7 +106,7 @@ impl Ahead {
             Some(scout) => scout,
             none => {
                 self.asked = self.walked;
-                none.insert(Scout { branches: branches.to_vec(), back: self.back })
+                none.insert(Scout { branches: branches.to_vec(), direction: self.direction })
             }
         };
         let mut wanted = Vec::new();
@@ -128,7 +128,7 @@ impl Ahead {
 #[derive(Clone, Debug)]
 struct Scout {
     branches: Vec<Step>,
-    back: bool,
+    direction: Direction,
 }
 
 impl Scout {
@@ -138,25 +138,18 @@ impl Scout {
         for i in (0..self.branches.len()).rev() {
             let step = self.branches[i];
             let branch = open_branch(pages, step.page, to_u8(depth - i)).ok()?;
-            let to = self.beside(step.index);
-            if to >= branch.len() {
-                continue;
-            }
+            let Some(to) = self.direction.beside_among(step.index, branch.len()) else { continue };
             self.branches[i].index = to;
             let mut child = branch.child(to).ok()?;
             for j in i + 1..self.branches.len() {
                 let branch = open_branch(pages, child, to_u8(depth - j)).ok()?;
-                let index = if self.back { branch.len() - 1 } else { 0 };
+                let index = self.direction.entrance().of(branch.len());
                 self.branches[j] = Step { page: child, index };
                 child = branch.child(index).ok()?;
             }
             return Some(child);
         }
         None
-    }
-
-    fn beside(&self, index: usize) -> usize {
-        if self.back { index.wrapping_sub(1) } else { index + 1 }
     }
 
     /// The branches that are needed to find so many leaves, and a window more.
@@ -166,10 +159,8 @@ impl Scout {
         let (Some(above_branch), Some(last)) = (open(above, 3), open(last, 2)) else { return };
         let mut index = above.index;
         for _ in 0..2 + 2 * leaves / last.len().max(1) as u64 {
-            index = self.beside(index);
-            if index >= above_branch.len() {
-                return;
-            }
+            let Some(beside) = self.direction.beside_among(index, above_branch.len()) else { return };
+            index = beside;
             wanted.extend(above_branch.child(index).ok().and_then(page_of));
         }
     }

@@ -12,13 +12,13 @@ mod seek;
 use super::duplicates::{self, Duplicates, Orders, Site, item_of};
 use super::path::Step;
 use super::sub_page::SubPage;
-use super::{AnyLeaf, Pages, PagesMut, Path, Tree, at, damaged, open_cells, value};
+use super::{AnyLeaf, Direction, End, Pages, PagesMut, Path, Tree, at, damaged, open_cells, value};
 use crate::error::Result;
 use crate::format::leaf::{Cell, Leaf};
 use crate::format::page::Child;
 
 /// How far ahead of a walking cursor cells are fetched: their order in memory is that of their insertion.
-pub(crate) const CELLS_AHEAD: usize = 6;
+const CELLS_AHEAD: usize = 6;
 
 /// A key and a value, in place.
 pub(crate) type Pair<'a> = (&'a [u8], &'a [u8]);
@@ -30,6 +30,12 @@ pub(crate) struct Trunk<'t> {
     pub orders: &'t Orders,
 }
 
+/// Who walks will come to the cells beyond this one.
+#[inline(always)]
+pub(crate) fn prefetch_beyond(leaf: &Leaf<'_>, i: usize, direction: Direction) {
+    leaf.prefetch_cell(direction.steps_on(i, CELLS_AHEAD).unwrap_or(0));
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum State {
     #[default]
@@ -38,13 +44,10 @@ enum State {
     Gap,
 }
 
-/// The pair at a step. Who walks will come to the cells beyond it.
+/// The pair at a step, from which one may walk on that way.
 #[inline]
-fn pair_at<'p, P: Pages>(pages: &'p P, step: Step, cells: &Leaf<'p>, end: End) -> Result<Pair<'p>> {
-    match end {
-        End::First => cells.prefetch_cell(step.index + CELLS_AHEAD),
-        End::Last => cells.prefetch_cell(step.index.saturating_sub(CELLS_AHEAD)),
-    }
+fn pair_at<'p, P: Pages>(pages: &'p P, step: Step, cells: &Leaf<'p>, direction: Direction) -> Result<Pair<'p>> {
+    prefetch_beyond(cells, step.index, direction);
     let cell = at(step.page, cells.cell(step.index))?;
     Ok((cell.key, value::meet(pages, step.page, &cell)?))
 }
@@ -87,13 +90,6 @@ pub(crate) struct Position {
     pub(super) path: Path,
     pub(super) inner: Inner,
     pub(super) inner_path: Path,
-}
-
-/// Which end of a set of duplicates to enter at.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    First,
-    Last,
 }
 
 impl Position {
@@ -228,13 +224,13 @@ impl Position {
         Ok(match Duplicates::open(leaf, t.tree, cell)? {
             Duplicates::One(value) => (Values::One, value),
             Duplicates::Sub(sub) => {
-                let i = if end == End::First { 0 } else { sub.len() - 1 };
+                let i = end.of(sub.len());
                 self.inner = Inner::Sub(i);
                 (Values::Sub(sub), at(leaf, sub.get(i))?)
             }
             Duplicates::Tree(tree) => {
                 // It has a leaf: a tree of duplicates is not empty.
-                let bytes = self.inner_path.end_leaf(pages, &tree, end == End::Last)?.unwrap_or_default();
+                let bytes = self.inner_path.end_leaf(pages, &tree, end)?.unwrap_or_default();
                 self.inner = Inner::Tree;
                 let step = self.inner_path.leaf();
                 let leaf = at(step.page, AnyLeaf::open(bytes))?;
@@ -257,31 +253,36 @@ impl Position {
     fn enter_single<'p, P: Pages>(&mut self, pages: &'p P, end: End) -> Result<Pair<'p>> {
         (self.state, self.inner) = (State::On, Inner::One);
         let step = self.path.leaf();
-        pair_at(pages, step, &open_cells(pages, step.page)?, end)
+        pair_at(pages, step, &open_cells(pages, step.page)?, end.inwards())
     }
 
     /// To the neighbour in a table without duplicates, which is mostly in the same leaf.
     #[inline]
-    fn step_single<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>, end: End) -> Result<Option<Pair<'p>>> {
+    fn step_single<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        direction: Direction,
+    ) -> Result<Option<Pair<'p>>> {
         let step = self.path.leaf_mut();
         let cells = open_cells(pages, step.page)?;
-        let (to, there) = match end {
-            End::First => (step.index + 1, step.index + 1 < cells.len()),
-            End::Last => (step.index.wrapping_sub(1), step.index > 0),
+        let (to, there) = match direction {
+            Direction::Forwards => (step.index + 1, step.index + 1 < cells.len()),
+            Direction::Backwards => (step.index.wrapping_sub(1), step.index > 0),
         };
         if there {
             step.index = to;
-            return pair_at(pages, *step, &cells, end).map(Some);
+            return pair_at(pages, *step, &cells, direction).map(Some);
         }
-        let there = match end {
-            End::First => self.path.next(pages, &t.orders.key)?,
-            End::Last => self.path.prev(pages, &t.orders.key)?,
+        let there = match direction {
+            Direction::Forwards => self.path.next(pages, &t.orders.key)?,
+            Direction::Backwards => self.path.prev(pages, &t.orders.key)?,
         };
         if !there {
             return Ok(None);
         }
-        let pair = self.enter_single(pages, end)?;
-        self.path.prefetch_beside(pages, end == End::Last);
+        let pair = self.enter_single(pages, direction.entrance())?;
+        self.path.prefetch_beside(pages, direction);
         Ok(Some(pair))
     }
 
@@ -292,14 +293,14 @@ impl Position {
         pages: &'p P,
         t: Trunk<'_>,
         edge: &[u8],
-        back: bool,
+        direction: Direction,
     ) -> Result<Option<(Leaf<'p>, Cell<'p>)>> {
-        let found = self.path.leaf_beside(pages, back).and_then(|found| {
+        let found = self.path.leaf_beside(pages, direction).and_then(|found| {
             let Some(bytes) = found else { return Ok(None) };
             let step = self.path.leaf();
             let leaf = at(step.page, Leaf::open(bytes))?;
             let cell = at(step.page, leaf.cell(step.index))?;
-            self.path.check_passed(pages, &t.orders.key, edge, cell.key, back)?;
+            self.path.check_passed(pages, &t.orders.key, edge, cell.key, direction)?;
             Ok(Some((leaf, cell)))
         });
         found.inspect_err(|_| self.unset())
@@ -325,7 +326,7 @@ impl Position {
         if self.state == State::Unset {
             return self.first(pages, t);
         }
-        if self.step_inner(pages, t, false)? {
+        if self.step_inner(pages, t, Direction::Forwards)? {
             return self.current(pages, t);
         }
         self.next_key(pages, t)
@@ -337,7 +338,7 @@ impl Position {
         if self.state == State::Unset {
             return self.last(pages, t);
         }
-        if self.step_inner(pages, t, true)? {
+        if self.step_inner(pages, t, Direction::Backwards)? {
             return self.current(pages, t);
         }
         self.prev_key(pages, t)
@@ -347,7 +348,7 @@ impl Position {
     pub(crate) fn next_key<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
         let there = match self.state {
             State::Unset => return self.first(pages, t),
-            State::On if !t.tree.has_duplicates() => return self.step_single(pages, t, End::First),
+            State::On if !t.tree.has_duplicates() => return self.step_single(pages, t, Direction::Forwards),
             State::Gap if matches!(self.inner, Inner::One) => self.path.settle(pages, &t.orders.key)?,
             State::On | State::Gap => {
                 let step = self.path.leaf_mut();
@@ -372,7 +373,7 @@ impl Position {
             return Ok(None);
         }
         if self.state == State::On && !t.tree.has_duplicates() {
-            return self.step_single(pages, t, End::Last);
+            return self.step_single(pages, t, Direction::Backwards);
         }
         let there = self.path.prev(pages, &t.orders.key)?;
         self.enter_if(there, pages, t, End::Last)
@@ -380,16 +381,16 @@ impl Position {
 
     /// Next value of the same key, if there is one.
     pub(crate) fn next_duplicate<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
-        if self.step_inner(pages, t, false)? { self.current(pages, t) } else { Ok(None) }
+        if self.step_inner(pages, t, Direction::Forwards)? { self.current(pages, t) } else { Ok(None) }
     }
 
     /// Previous value of the same key, if there is one.
     pub(crate) fn prev_duplicate<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
-        if self.step_inner(pages, t, true)? { self.current(pages, t) } else { Ok(None) }
+        if self.step_inner(pages, t, Direction::Backwards)? { self.current(pages, t) } else { Ok(None) }
     }
 
     /// Moves among the values of the key; false (and no move) if there is no further one.
-    fn step_inner<P: Pages>(&mut self, pages: &P, t: Trunk<'_>, back: bool) -> Result<bool> {
+    fn step_inner<P: Pages>(&mut self, pages: &P, t: Trunk<'_>, direction: Direction) -> Result<bool> {
         let from_gap = match self.state {
             State::Unset => return Ok(false),
             State::Gap => true,
@@ -398,7 +399,10 @@ impl Position {
         let moved = match &self.inner {
             Inner::One => false,
             Inner::Sub(i) => {
-                let to = if back { i.wrapping_sub(1) } else { i + usize::from(!from_gap) };
+                let to = match direction {
+                    Direction::Forwards => i + usize::from(!from_gap),
+                    Direction::Backwards => i.wrapping_sub(1),
+                };
                 let (len, inner) = match Duplicates::open(self.path.leaf().page, t.tree, &self.cell(pages)?)? {
                     Duplicates::One(_) => (1, Inner::One),
                     Duplicates::Sub(sub) => (sub.len(), Inner::Sub(to)),
@@ -409,7 +413,7 @@ impl Position {
                 }
                 to < len
             }
-            Inner::Tree if back => self.inner_path.prev(pages, &t.orders.duplicate)?,
+            Inner::Tree if direction == Direction::Backwards => self.inner_path.prev(pages, &t.orders.duplicate)?,
             Inner::Tree if from_gap => self.inner_path.settle(pages, &t.orders.duplicate)?,
             Inner::Tree => self.inner_path.next(pages, &t.orders.duplicate)?,
         };

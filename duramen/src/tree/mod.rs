@@ -12,6 +12,7 @@ mod ahead;
 pub(crate) mod build;
 pub(crate) mod cursor;
 mod delete;
+mod direction;
 pub(crate) mod duplicates;
 pub(crate) mod insert;
 pub(crate) mod near;
@@ -24,6 +25,7 @@ pub(crate) mod value;
 pub(crate) mod walk;
 
 pub(crate) use delete::remove;
+pub(crate) use direction::{Direction, End};
 pub(crate) use insert::{insert, resize, touch_value};
 pub(crate) use path::Path;
 pub(crate) use search::{get, get_many};

@@ -7,10 +7,10 @@
 //! made here answers `None` and moves nothing. Then the position's own movements make it, or say what is wrong, and what is
 //! open follows them.
 
-use super::cursor::{CELLS_AHEAD, End, Inner, Pair, Position, Trunk, Values};
+use super::cursor::{Inner, Pair, Position, Trunk, Values, prefetch_beyond};
 use super::duplicates::item_of;
 use super::sub_page::SubPage;
-use super::{AnyLeaf, Pages, Path, Tree, at, open_cells};
+use super::{AnyLeaf, Direction, End, Pages, Path, Tree, at, open_cells};
 use crate::error::Result;
 use crate::format::leaf::{Cell, CellKind, Leaf};
 use crate::ids::Txnid;
@@ -30,8 +30,8 @@ const LINES_AHEAD: usize = 3;
 
 impl<'p> Ahead<'p> {
     /// The leaf beside the path's, which has so many entries.
-    pub(crate) fn of<P: Pages>(path: &Path, pages: &'p P, back: bool, entries: usize) -> Ahead<'p> {
-        let [next, after] = path.upcoming(pages, back);
+    pub(crate) fn of<P: Pages>(path: &Path, pages: &'p P, direction: Direction, entries: usize) -> Ahead<'p> {
+        let [next, after] = path.upcoming(pages, direction);
         // To find where a page lies in memory takes the processor longer than to fetch a line of it.
         prefetch(after.unwrap_or_default(), 0);
         let bytes = next.unwrap_or_default();
@@ -85,13 +85,14 @@ impl<'p> Near<'p> {
         pages: &'p P,
         position: &Position,
         t: Trunk<'_>,
-        walking: Option<bool>,
+        walking: Option<Direction>,
     ) -> Option<Near<'p>> {
         let step = position.path.leaf();
         let leaf = open_cells(pages, step.page).ok()?;
         let (cell, item) = (leaf.cell(step.index).ok()?, item_of(t.tree));
         let values = values_at(pages, position, &cell, item)?;
-        let ahead = walking.map(|back| Ahead::of(&position.path, pages, back, leaf.len())).unwrap_or_default();
+        let ahead =
+            walking.map(|direction| Ahead::of(&position.path, pages, direction, leaf.len())).unwrap_or_default();
         Some(Near { leaf, key: cell.key, values, duplicates: t.tree.has_duplicates(), item, ahead })
     }
 
@@ -116,20 +117,20 @@ impl<'p> Near<'p> {
         position: &mut Position,
         t: Trunk<'_>,
         edge: &[u8],
-        back: bool,
+        direction: Direction,
     ) -> Result<Option<(Near<'p>, Cell<'p>)>> {
-        let Some((leaf, cell)) = position.next_leaf(pages, t, edge, back)? else { return Ok(None) };
-        let ahead = Ahead::of(&position.path, pages, back, leaf.len());
+        let Some((leaf, cell)) = position.next_leaf(pages, t, edge, direction)? else { return Ok(None) };
+        let ahead = Ahead::of(&position.path, pages, direction, leaf.len());
         let mut near = Near { ahead, ..Near::of(leaf, cell.key) };
         if !t.tree.has_duplicates() {
             return Ok(Some((near, cell)));
         }
         (near.duplicates, near.item) = (true, item_of(t.tree));
         let index = position.path.leaf().index;
-        if let Some(cell) = near.enter_key(position, index, back) {
+        if let Some(cell) = near.enter_key(position, index, direction) {
             return Ok(Some((near, cell)));
         }
-        let (key, value) = near.enter(pages, position, t, index, back)?;
+        let (key, value) = near.enter(pages, position, t, index, direction.entrance())?;
         Ok(Some((near, Cell { key, value, kind: CellKind::Plain })))
     }
 
@@ -141,11 +142,11 @@ impl<'p> Near<'p> {
         position: &mut Position,
         t: Trunk<'_>,
         index: usize,
-        last: bool,
+        end: End,
     ) -> Result<Pair<'p>> {
         let found = at(position.page(), self.leaf.cell(index)).and_then(|cell| {
             position.path.leaf_mut().index = index;
-            let (values, value) = position.enter_cell(pages, t, &cell, if last { End::Last } else { End::First })?;
+            let (values, value) = position.enter_cell(pages, t, &cell, end)?;
             (self.key, self.values) = (cell.key, values);
             Ok((cell.key, value))
         });
@@ -162,11 +163,11 @@ impl<'p> Near<'p> {
         pages: &'p P,
         position: &mut Position,
         t: Trunk<'_>,
-        back: bool,
+        direction: Direction,
     ) -> Result<Option<Pair<'p>>> {
-        let to = beside(position.path.leaf().index, back).filter(|&to| to < self.leaf.len());
+        let to = direction.beside_among(position.path.leaf().index, self.leaf.len());
         match to.filter(|_| self.duplicates && position.is_on()) {
-            Some(to) => self.enter(pages, position, t, to, back).map(Some),
+            Some(to) => self.enter(pages, position, t, to, direction.entrance()).map(Some),
             None => Ok(None),
         }
     }
@@ -177,12 +178,12 @@ impl<'p> Near<'p> {
         pages: &'p P,
         position: &mut Position,
         t: Trunk<'_>,
-        last: bool,
+        end: End,
     ) -> Result<Option<Pair<'p>>> {
         if !self.duplicates || !position.is_on() {
             return Ok(None);
         }
-        self.enter(pages, position, t, position.path.leaf().index, last).map(Some)
+        self.enter(pages, position, t, position.path.leaf().index, end).map(Some)
     }
 
     /// Goes to a key, or to the first entry behind it, in a table without duplicates, if that is in the leaf: what is found
@@ -208,23 +209,22 @@ impl<'p> Near<'p> {
         pages: &'p P,
         position: &mut Position,
         t: Trunk<'_>,
-        back: bool,
+        direction: Direction,
     ) -> Result<Option<Option<Pair<'p>>>> {
         let is_on = position.is_on();
         let (Values::Leaf(leaf, count), Inner::Tree) = (&self.values, &position.inner) else { return Ok(None) };
         let (count, path) = (*count, &mut position.inner_path);
         let index = path.leaf().index;
-        let is_at_end = if back { index == 0 } else { index + 1 == leaf.len() };
-        if !is_on || !is_at_end {
+        if !is_on || !direction.ends_at(index, leaf.len()) {
             return Ok(None);
         }
         let edge = at(path.leaf().page, leaf.key(index));
         let found = edge.and_then(|edge| {
-            let Some(bytes) = path.leaf_beside(pages, back)? else { return Ok(None) };
+            let Some(bytes) = path.leaf_beside(pages, direction)? else { return Ok(None) };
             let step = path.leaf();
             let leaf = at(step.page, AnyLeaf::open(bytes))?;
             let value = at(step.page, leaf.key(step.index))?;
-            path.check_passed(pages, &t.orders.duplicate, edge, value, back)?;
+            path.check_passed(pages, &t.orders.duplicate, edge, value, direction)?;
             Ok(Some((leaf, value)))
         });
         match found {
@@ -241,10 +241,10 @@ impl<'p> Near<'p> {
     }
 
     /// The key that the position is on, if the next entry, or key, is in the leaf behind this one; backwards likewise.
-    pub(crate) fn edge(&self, position: &Position, to_key: bool, back: bool) -> Option<&'p [u8]> {
+    pub(crate) fn edge(&self, position: &Position, to_key: bool, direction: Direction) -> Option<&'p [u8]> {
         let index = position.path.leaf().index;
-        let is_last = if back { index == 0 } else { index + 1 == self.leaf.len() };
-        let leads_out = is_last && position.is_on() && (to_key || self.is_last_value(position, back));
+        let is_last = direction.ends_at(index, self.leaf.len());
+        let leads_out = is_last && position.is_on() && (to_key || self.is_last_value(position, direction));
         leads_out.then_some(self.key)
     }
 
@@ -261,31 +261,31 @@ impl<'p> Near<'p> {
 
     /// Whether the position is on the last value of the key, or, backwards, on the first.
     #[inline]
-    pub(crate) fn is_last_value(&self, position: &Position, back: bool) -> bool {
+    pub(crate) fn is_last_value(&self, position: &Position, direction: Direction) -> bool {
         match (&self.values, &position.inner) {
             (Values::One, _) => true,
-            (Values::Sub(sub), Inner::Sub(i)) => *i == if back { 0 } else { sub.len() - 1 },
+            (Values::Sub(sub), Inner::Sub(i)) => direction.ends_at(*i, sub.len()),
             _ => false,
         }
     }
 
     /// Next value of the key, else the first of the next key; backwards likewise.
     #[inline(always)]
-    pub(crate) fn step(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
-        match self.step_value(position, back) {
-            None if self.is_last_value(position, back) => self.step_key(position, back),
+    pub(crate) fn step(&mut self, position: &mut Position, direction: Direction) -> Option<Cell<'p>> {
+        match self.step_value(position, direction) {
+            None if self.is_last_value(position, direction) => self.step_key(position, direction),
             found => found.map(|(key, value)| Cell { key, value, kind: CellKind::Plain }),
         }
     }
 
     /// The step of most walks, in a table without duplicates: to a neighbour that lies in the leaf whole.
     #[inline(always)]
-    pub(crate) fn step_single(&mut self, position: &mut Position, back: bool) -> Option<Pair<'p>> {
+    pub(crate) fn step_single(&mut self, position: &mut Position, direction: Direction) -> Option<Pair<'p>> {
         if self.duplicates {
             return None;
         }
-        let to = beside(position.path.leaf().index, back)?;
-        self.prefetch_beyond(to, back);
+        let to = direction.beside(position.path.leaf().index)?;
+        prefetch_beyond(&self.leaf, to, direction);
         let pair = self.leaf.plain(to)?;
         self.stand_on(position, to, pair.0);
         self.ahead.fetch();
@@ -294,28 +294,22 @@ impl<'p> Near<'p> {
 
     /// First value of the next key; backwards the last of the key before.
     #[inline(always)]
-    pub(crate) fn step_key(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
-        let to = beside(position.path.leaf().index, back)?;
-        self.enter_key(position, to, back)
+    pub(crate) fn step_key(&mut self, position: &mut Position, direction: Direction) -> Option<Cell<'p>> {
+        let to = direction.beside(position.path.leaf().index)?;
+        self.enter_key(position, to, direction)
     }
 
     /// One end of the key `to`.
     #[inline(always)]
-    fn enter_key(&mut self, position: &mut Position, to: usize, back: bool) -> Option<Cell<'p>> {
-        self.prefetch_beyond(to, back);
+    fn enter_key(&mut self, position: &mut Position, to: usize, direction: Direction) -> Option<Cell<'p>> {
+        prefetch_beyond(&self.leaf, to, direction);
         let mut cell = self.leaf.cell(to).ok()?;
         if self.duplicates {
-            (cell.value, cell.kind) = (self.enter_values(position, &cell, back)?, CellKind::Plain);
+            (cell.value, cell.kind) = (self.enter_values(position, &cell, direction.entrance())?, CellKind::Plain);
         }
         self.stand_on(position, to, cell.key);
         self.ahead.fetch();
         Some(cell)
-    }
-
-    /// Who walks will come to the cells beyond this one.
-    #[inline(always)]
-    fn prefetch_beyond(&self, to: usize, back: bool) {
-        self.leaf.prefetch_cell(if back { to.saturating_sub(CELLS_AHEAD) } else { to + CELLS_AHEAD });
     }
 
     #[inline(always)]
@@ -326,15 +320,15 @@ impl<'p> Near<'p> {
 
     /// Next value of the key, or the one before.
     #[inline(always)]
-    pub(crate) fn step_value(&self, position: &mut Position, back: bool) -> Option<Pair<'p>> {
+    pub(crate) fn step_value(&self, position: &mut Position, direction: Direction) -> Option<Pair<'p>> {
         let (i, to, value) = match (&self.values, &mut position.inner) {
             (Values::Sub(sub), Inner::Sub(i)) => {
-                let to = beside(*i, back)?;
+                let to = direction.beside(*i)?;
                 (i, to, sub.get(to).ok()?)
             }
             (Values::Leaf(leaf, _), Inner::Tree) => {
                 let i = &mut position.inner_path.leaf_mut().index;
-                let to = beside(*i, back)?;
+                let to = direction.beside(*i)?;
                 (i, to, leaf.key(to).ok()?)
             }
             _ => return None,
@@ -344,9 +338,9 @@ impl<'p> Near<'p> {
     }
 
     /// The first value of the key that the position is on, or the last.
-    pub(crate) fn end_value(&self, position: &mut Position, last: bool) -> Option<Pair<'p>> {
+    pub(crate) fn end_value(&self, position: &mut Position, end: End) -> Option<Pair<'p>> {
         if let (Values::Sub(sub), Inner::Sub(i)) = (&self.values, &mut position.inner) {
-            *i = if last { sub.len() - 1 } else { 0 };
+            *i = end.of(sub.len());
         } else if matches!(self.values, Values::Leaf(..)) {
             return None;
         }
@@ -423,7 +417,7 @@ impl<'p> Near<'p> {
 
     /// One end of a cell's values, if they are in the cell.
     #[inline(always)]
-    fn enter_values(&mut self, position: &mut Position, cell: &Cell<'p>, last: bool) -> Option<&'p [u8]> {
+    fn enter_values(&mut self, position: &mut Position, cell: &Cell<'p>, end: End) -> Option<&'p [u8]> {
         match cell.kind {
             CellKind::Plain if self.item == 0 || cell.value.len() == self.item => {
                 (position.inner, self.values) = (Inner::One, Values::One);
@@ -431,7 +425,7 @@ impl<'p> Near<'p> {
             }
             CellKind::SubPage => {
                 let sub = SubPage::open(cell.value, self.item).ok()?;
-                let i = if last { sub.len() - 1 } else { 0 };
+                let i = end.of(sub.len());
                 let value = sub.get(i).ok()?;
                 (position.inner, self.values) = (Inner::Sub(i), Values::Sub(sub));
                 Some(value)
@@ -461,26 +455,32 @@ pub(crate) struct AtGap<'n, 'p>(&'n mut Near<'p>);
 
 impl<'p> AtGap<'_, 'p> {
     /// As [`Near::step`].
-    pub(crate) fn step(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
-        match self.step_value(position, back) {
-            None if self.is_behind_values(position, back) => self.step_key(position, back),
+    pub(crate) fn step(&mut self, position: &mut Position, direction: Direction) -> Option<Cell<'p>> {
+        match self.step_value(position, direction) {
+            None if self.is_behind_values(position, direction) => self.step_key(position, direction),
             found => found.map(|(key, value)| Cell { key, value, kind: CellKind::Plain }),
         }
     }
 
     /// As [`Near::step_key`].
-    pub(crate) fn step_key(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
+    pub(crate) fn step_key(&mut self, position: &mut Position, direction: Direction) -> Option<Cell<'p>> {
         let index = position.path.leaf().index;
         let is_between_keys = matches!(position.inner, Inner::One);
-        let to = if is_between_keys && !back { index } else { beside(index, back)? };
-        let cell = self.0.enter_key(position, to, back)?;
+        let to = match direction {
+            Direction::Forwards if is_between_keys => index,
+            _ => direction.beside(index)?,
+        };
+        let cell = self.0.enter_key(position, to, direction)?;
         position.leave_gap();
         Some(cell)
     }
 
     /// As [`Near::step_value`].
-    pub(crate) fn step_value(&mut self, position: &mut Position, back: bool) -> Option<Pair<'p>> {
-        let beside = |i: usize| if back { i.checked_sub(1) } else { Some(i) };
+    pub(crate) fn step_value(&mut self, position: &mut Position, direction: Direction) -> Option<Pair<'p>> {
+        let beside = |i: usize| match direction {
+            Direction::Forwards => Some(i),
+            Direction::Backwards => i.checked_sub(1),
+        };
         let value = match (&self.0.values, &mut position.inner) {
             (Values::Sub(sub), Inner::Sub(i)) => {
                 let to = beside(*i)?;
@@ -507,18 +507,17 @@ impl<'p> AtGap<'_, 'p> {
     }
 
     /// Whether the gap is behind the last value of its key, or, backwards, before the first; or between keys.
-    fn is_behind_values(&self, position: &Position, back: bool) -> bool {
+    fn is_behind_values(&self, position: &Position, direction: Direction) -> bool {
         let len = match (&self.0.values, &position.inner) {
             (Values::One, Inner::One) => return true,
             (Values::One, _) => 1,
             (Values::Sub(sub), _) => sub.len(),
             (Values::Leaf(..), _) => return false,
         };
-        matches!(position.inner, Inner::Sub(i) if i == if back { 0 } else { len })
+        let end = match direction {
+            Direction::Forwards => len,
+            Direction::Backwards => 0,
+        };
+        matches!(position.inner, Inner::Sub(i) if i == end)
     }
-}
-
-#[inline]
-fn beside(i: usize, back: bool) -> Option<usize> {
-    if back { i.checked_sub(1) } else { Some(i + 1) }
 }

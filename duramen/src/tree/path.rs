@@ -7,7 +7,7 @@
 //! such a path to the next entry.
 
 use super::ahead::Ahead;
-use super::{AnyLeaf, Pages, Tree, at, below, damaged, open_branch, open_leaf};
+use super::{AnyLeaf, Direction, End, Pages, Tree, at, below, damaged, open_branch, open_leaf};
 use crate::advice::Advice;
 use crate::error::Result;
 use crate::format::page::Child;
@@ -26,7 +26,7 @@ pub(crate) struct Step {
 pub(crate) struct Path {
     steps: [Step; DEPTH_MAX],
     len: usize,
-    /// Leaves between this one and the one that the path first led to; below zero if it has gone back.
+    /// Leaves between this one and the one that the path first led to; below zero if it has gone backwards.
     leaves_passed: i64,
     /// What is to be asked for ahead of a walk; nothing where memory holds the file.
     ahead: Option<Box<Ahead>>,
@@ -177,12 +177,12 @@ impl Path {
 
     /// Goes to the first entry; false if the tree is empty.
     pub(crate) fn first<P: Pages + ?Sized>(&mut self, pages: &P, tree: &Tree) -> Result<bool> {
-        Ok(self.end_leaf(pages, tree, false)?.is_some())
+        Ok(self.end_leaf(pages, tree, End::First)?.is_some())
     }
 
     /// Goes to the last entry; false if the tree is empty.
     pub(crate) fn last<P: Pages + ?Sized>(&mut self, pages: &P, tree: &Tree) -> Result<bool> {
-        Ok(self.end_leaf(pages, tree, true)?.is_some())
+        Ok(self.end_leaf(pages, tree, End::Last)?.is_some())
     }
 
     /// Goes to the first entry, or the last; the bytes of the leaf that it is in, which an empty tree has not.
@@ -191,27 +191,21 @@ impl Path {
         &mut self,
         pages: &'p P,
         tree: &Tree,
-        last: bool,
+        end: End,
     ) -> Result<Option<&'p [u8]>> {
         self.clear();
         if tree.is_empty() {
             return Ok(None);
         }
-        self.descend(pages, tree.root, tree.depth, last).map(Some)
+        self.descend(pages, tree.root, tree.depth, end).map(Some)
     }
 
     /// Appends the way down from `child` at `level` to its first or last entry; the bytes of the leaf there.
-    fn descend<'p, P: Pages + ?Sized>(
-        &mut self,
-        pages: &'p P,
-        child: Child,
-        level: u8,
-        last: bool,
-    ) -> Result<&'p [u8]> {
+    fn descend<'p, P: Pages + ?Sized>(&mut self, pages: &'p P, child: Child, level: u8, end: End) -> Result<&'p [u8]> {
         let mut child = child;
         for level in (2..=level).rev() {
             let branch = open_branch(pages, child, level)?;
-            let i = if last { branch.len() - 1 } else { 0 };
+            let i = end.of(branch.len());
             self.push(child, i)?;
             child = below(child, at(child, branch.child(i))?)?;
         }
@@ -220,7 +214,7 @@ impl Path {
         if len == 0 {
             return Err(damaged(child, "an empty leaf"));
         }
-        self.push(child, if last { len - 1 } else { 0 })?;
+        self.push(child, end.of(len))?;
         Ok(bytes)
     }
 
@@ -259,41 +253,47 @@ impl Path {
 
     /// Goes to the first entry of the next leaf.
     pub(crate) fn next_leaf<P: Pages + ?Sized>(&mut self, pages: &P, order: &Order) -> Result<bool> {
-        self.sideways(pages, order, false)
+        self.sideways(pages, order, Direction::Forwards)
     }
 
     /// Goes to the last entry of the leaf before.
     pub(crate) fn prev_leaf<P: Pages + ?Sized>(&mut self, pages: &P, order: &Order) -> Result<bool> {
-        self.sideways(pages, order, true)
+        self.sideways(pages, order, Direction::Backwards)
     }
 
-    fn sideways<P: Pages + ?Sized>(&mut self, pages: &P, order: &Order, back: bool) -> Result<bool> {
+    fn sideways<P: Pages + ?Sized>(&mut self, pages: &P, order: &Order, direction: Direction) -> Result<bool> {
         let from = self.leaf().page;
-        if self.leaf_beside(pages, back)?.is_none() {
+        if self.leaf_beside(pages, direction)?.is_none() {
             return Ok(false);
         }
-        self.check_progress(pages, order, from, back)?;
+        self.check_progress(pages, order, from, direction)?;
         Ok(true)
     }
 
     /// Goes to the first entry of the next leaf, or to the last of the one before; the bytes of that leaf, if there is one.
     /// It is for the caller to see to it that keys rise, or fall: [`Path::check_passed`].
-    pub(crate) fn leaf_beside<'p, P: Pages + ?Sized>(&mut self, pages: &'p P, back: bool) -> Result<Option<&'p [u8]>> {
+    pub(crate) fn leaf_beside<'p, P: Pages + ?Sized>(
+        &mut self,
+        pages: &'p P,
+        direction: Direction,
+    ) -> Result<Option<&'p [u8]>> {
         let depth = self.len;
         let from = self.leaf().page;
         for i in (0..depth - 1).rev() {
             let level = to_u8(depth - i);
             let step = self.steps[i];
             let branch = open_branch(pages, step.page, level)?;
-            let to = if back { step.index.wrapping_sub(1) } else { step.index + 1 };
-            if to < branch.len() {
+            if let Some(to) = direction.beside_among(step.index, branch.len()) {
                 self.steps[i].index = to;
                 self.len = i + 1;
                 let child = below(step.page, at(step.page, branch.child(to))?)?;
-                let bytes = self.descend(pages, child, level - 1, back)?;
-                self.leaves_passed += if back { -1 } else { 1 };
+                let bytes = self.descend(pages, child, level - 1, direction.entrance())?;
+                self.leaves_passed += match direction {
+                    Direction::Forwards => 1,
+                    Direction::Backwards => -1,
+                };
                 if let Some(advice) = pages.scarce() {
-                    self.look_ahead(pages, advice, from, back);
+                    self.look_ahead(pages, advice, from, direction);
                 }
                 return Ok(Some(bytes));
             }
@@ -303,19 +303,25 @@ impl Path {
 
     /// Asks for leaves that a walk will come to.
     #[cold]
-    fn look_ahead<P: Pages + ?Sized>(&mut self, pages: &P, advice: &Advice, from: Child, back: bool) {
+    fn look_ahead<P: Pages + ?Sized>(&mut self, pages: &P, advice: &Advice, from: Child, direction: Direction) {
         let steps = &self.steps[..self.len];
-        self.ahead.get_or_insert_default().step(pages, advice, from, steps, back);
+        self.ahead.get_or_insert_default().step(pages, advice, from, steps, direction);
     }
 
     /// [`Path::check_passed`], for a path that has come from this leaf.
-    fn check_progress<P: Pages + ?Sized>(&self, pages: &P, order: &Order, from: Child, back: bool) -> Result<()> {
+    fn check_progress<P: Pages + ?Sized>(
+        &self,
+        pages: &P,
+        order: &Order,
+        from: Child,
+        direction: Direction,
+    ) -> Result<()> {
         let old = open_leaf(pages, from)?;
         if old.len() == 0 {
             return Ok(());
         }
-        let edge = at(from, old.key(if back { 0 } else { old.len() - 1 }))?;
-        self.check_passed(pages, order, edge, self.key(pages)?, back)
+        let edge = at(from, old.key(direction.exit().of(old.len())))?;
+        self.check_passed(pages, order, edge, self.key(pages)?, direction)
     }
 
     /// What keeps a walk over a damaged file short: the keys must go on rising (falling) across a leaf's border, which is
@@ -327,9 +333,12 @@ impl Path {
         order: &Order,
         edge: &[u8],
         key: &[u8],
-        back: bool,
+        direction: Direction,
     ) -> Result<()> {
-        let (low, high) = if back { (key, edge) } else { (edge, key) };
+        let (low, high) = match direction {
+            Direction::Forwards => (edge, key),
+            Direction::Backwards => (key, edge),
+        };
         let (is_possible, else_it_is) = match order {
             Order::Custom(_) => {
                 (self.leaves_passed.unsigned_abs() <= pages.page_count(), "a leaf that comes again and again")
@@ -340,22 +349,21 @@ impl Path {
     }
 
     /// Fetches the leaf beside the path's.
-    pub(crate) fn prefetch_beside<P: Pages + ?Sized>(&self, pages: &P, back: bool) {
+    pub(crate) fn prefetch_beside<P: Pages + ?Sized>(&self, pages: &P, direction: Direction) {
         let Some(parent) = self.len.checked_sub(2).map(|i| self.steps[i]) else { return };
-        let beside = if back { parent.index.wrapping_sub(1) } else { parent.index + 1 };
+        let Some(beside) = direction.beside(parent.index) else { return };
         if let Ok(Ok(child)) = open_branch(pages, parent.page, 2).map(|branch| branch.child(beside)) {
             pages.prefetch_next(child);
         }
     }
 
     /// The two leaves beside the path's, as far as they have the same parent: what a walk will want next.
-    pub(crate) fn upcoming<'p, P: Pages + ?Sized>(&self, pages: &'p P, back: bool) -> [Option<&'p [u8]>; 2] {
+    pub(crate) fn upcoming<'p, P: Pages + ?Sized>(&self, pages: &'p P, direction: Direction) -> [Option<&'p [u8]>; 2] {
         let parent = self.steps().len().checked_sub(2).and_then(|i| self.steps.get(i));
         let branch = parent.and_then(|parent| Some((open_branch(pages, parent.page, 2).ok()?, parent.index)));
         let beside = |by| {
             let (branch, index) = branch.as_ref()?;
-            let at = if back { index.checked_sub(by)? } else { index + by };
-            pages.upcoming(branch.child(at).ok()?)
+            pages.upcoming(branch.child(direction.steps_on(*index, by)?).ok()?)
         };
         [beside(1), beside(2)]
     }

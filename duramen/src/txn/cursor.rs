@@ -9,9 +9,9 @@ use super::table::{Source, Table, on};
 use super::write::WriteTxn;
 use crate::error::{Error, Result};
 use crate::format::leaf::{Cell, CellKind, Leaf};
-use crate::tree::cursor::{End, Pair, Position, Trunk};
+use crate::tree::cursor::{Pair, Position, Trunk};
 use crate::tree::near::Near;
-use crate::tree::{Pages, value};
+use crate::tree::{Direction, End, Pages, value};
 
 use write::Start;
 pub use write::{Bookmark, WriteCursor};
@@ -50,15 +50,15 @@ impl Step {
         position: &mut Position,
         pages: &'p P,
         trunk: Trunk<'_>,
-        back: bool,
+        direction: Direction,
     ) -> Result<Option<Pair<'p>>> {
-        match (self, back) {
-            (Step::Entry, false) => position.next(pages, trunk),
-            (Step::Entry, true) => position.prev(pages, trunk),
-            (Step::Key, false) => position.next_key(pages, trunk),
-            (Step::Key, true) => position.prev_key(pages, trunk),
-            (Step::Duplicate, false) => position.next_duplicate(pages, trunk),
-            (Step::Duplicate, true) => position.prev_duplicate(pages, trunk),
+        match (self, direction) {
+            (Step::Entry, Direction::Forwards) => position.next(pages, trunk),
+            (Step::Entry, Direction::Backwards) => position.prev(pages, trunk),
+            (Step::Key, Direction::Forwards) => position.next_key(pages, trunk),
+            (Step::Key, Direction::Backwards) => position.prev_key(pages, trunk),
+            (Step::Duplicate, Direction::Forwards) => position.next_duplicate(pages, trunk),
+            (Step::Duplicate, Direction::Backwards) => position.prev_duplicate(pages, trunk),
         }
     }
 }
@@ -67,8 +67,8 @@ impl Step {
 /// leave it among the values of its leaf, searches for a key, to the ends of the table, and all others.
 macro_rules! movements {
     (
-        steps { $($(#[$step_doc:meta])* $step:ident => ($kind:expr, $back:expr);)* }
-        ends { $($(#[$end_doc:meta])* $end:ident => $last:expr;)* }
+        steps { $($(#[$step_doc:meta])* $step:ident => ($kind:expr, $direction:expr);)* }
+        ends { $($(#[$end_doc:meta])* $end:ident => $which:expr;)* }
         looks { $($(#[$look_doc:meta])* $look:ident;)* }
         seeks { $($(#[$seek_doc:meta])* $seek:ident => $or_after:expr;)* }
         bounds { $($(#[$bound_doc:meta])* $bound:ident => $bound_end:expr;)* }
@@ -79,21 +79,21 @@ macro_rules! movements {
             $($(#[$step_doc])*
             #[inline(always)]
             pub fn $step(&mut self) -> Result<Option<Pair<'t>>> {
-                self.step($kind, $back)
+                self.step($kind, $direction)
             })*
 
             $($(#[$end_doc])*
             pub fn $end(&mut self) -> Result<Option<Pair<'t>>> {
                 self.open_near();
                 if let Some(near) = &self.near
-                    && let Some(pair) = near.end_value(&mut self.position, $last)
+                    && let Some(pair) = near.end_value(&mut self.position, $which)
                 {
                     return Ok(Some(pair));
                 }
                 let trunk = self.table.trunk();
                 on!(self.table.source, pages => match &mut self.near {
                     Some(near) if near.has_duplicates() => {
-                        let found = near.end_value_far(pages, &mut self.position, trunk, $last);
+                        let found = near.end_value_far(pages, &mut self.position, trunk, $which);
                         found.inspect_err(|_| self.near = None)
                     }
                     _ => self.position.$end(pages, trunk),
@@ -134,7 +134,7 @@ macro_rules! movements {
         impl WriteCursor {
             $($(#[$step_doc])*
             pub fn $step<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
-                self.step(txn.work(), $kind, $back)
+                self.step(txn.work(), $kind, $direction)
             })*
 
             $($(#[$end_doc])*
@@ -143,13 +143,13 @@ macro_rules! movements {
                 work.check()?;
                 self.hold(work)?;
                 if let Some(near) = self.held.get(work, self.table)
-                    && let Some(entry) = near.end_value(&mut self.position, $last)
+                    && let Some(entry) = near.end_value(&mut self.position, $which)
                 {
                     self.stand_on_entry(entry);
                     return Ok(Some(entry));
                 }
                 let far = |near: &mut Near<'x>, position: &mut Position, trunk: Trunk<'_>| {
-                    near.end_value_far(work, position, trunk, $last)
+                    near.end_value_far(work, position, trunk, $which)
                 };
                 match self.move_near(work, far)? {
                     Some(pair) => Ok(Some(pair)),
@@ -195,23 +195,23 @@ macro_rules! movements {
 movements! {
     steps {
         /// To the next entry: the key's next value, else the first of the next key.
-        next => (Step::Entry, false);
+        next => (Step::Entry, Direction::Forwards);
         /// To the entry before: the key's value before, else the last of the key before.
-        prev => (Step::Entry, true);
+        prev => (Step::Entry, Direction::Backwards);
         /// To the first value of the next key.
-        next_key => (Step::Key, false);
+        next_key => (Step::Key, Direction::Forwards);
         /// To the last value of the key before.
-        prev_key => (Step::Key, true);
+        prev_key => (Step::Key, Direction::Backwards);
         /// To the next value of the same key.
-        next_duplicate => (Step::Duplicate, false);
+        next_duplicate => (Step::Duplicate, Direction::Forwards);
         /// To the value before of the same key.
-        prev_duplicate => (Step::Duplicate, true);
+        prev_duplicate => (Step::Duplicate, Direction::Backwards);
     }
     ends {
         /// To the first value of the same key.
-        first_duplicate => false;
+        first_duplicate => End::First;
         /// To the last value of the same key.
-        last_duplicate => true;
+        last_duplicate => End::Last;
     }
     looks {
         /// The key, and its fixed-size values from the current one to the end of their page, side by side. The cursor is
@@ -248,12 +248,12 @@ movements! {
 
 /// Makes a step of a position, and what is found there, if the leaf around it is open and holds it.
 macro_rules! step_near {
-    ($near:expr, $position:expr, $step:expr, $back:expr) => {
+    ($near:expr, $position:expr, $step:expr, $direction:expr) => {
         match $step {
-            Step::Entry => $near.step($position, $back),
-            Step::Key => $near.step_key($position, $back),
+            Step::Entry => $near.step($position, $direction),
+            Step::Key => $near.step_key($position, $direction),
             Step::Duplicate => {
-                $near.step_value($position, $back).map(|(key, value)| Cell { key, value, kind: CellKind::Plain })
+                $near.step_value($position, $direction).map(|(key, value)| Cell { key, value, kind: CellKind::Plain })
             }
         }
     };
@@ -268,34 +268,37 @@ impl<'t> Cursor<'t> {
 
     /// Each movement has its own copy, in which most of the questions are answered.
     #[inline(always)]
-    fn step(&mut self, step: Step, back: bool) -> Result<Option<Pair<'t>>> {
+    fn step(&mut self, step: Step, direction: Direction) -> Result<Option<Pair<'t>>> {
         if let Some(near) = &mut self.near {
             let is_among_values =
                 matches!(step, Step::Duplicate) || matches!(step, Step::Entry) && near.has_duplicates();
             let position = &mut self.position;
-            let found =
-                if is_among_values { near.step_value(position, back) } else { near.step_single(position, back) };
+            let found = if is_among_values {
+                near.step_value(position, direction)
+            } else {
+                near.step_single(position, direction)
+            };
             if let Some(pair) = found {
                 return Ok(Some(pair));
             }
         }
-        self.step_anyhow(step, back)
+        self.step_anyhow(step, direction)
     }
 
     /// Any step. Apart, so that those that are made in place have little to put aside and to take back.
     #[inline(never)]
-    fn step_anyhow(&mut self, step: Step, back: bool) -> Result<Option<Pair<'t>>> {
-        match self.step_near(step, back) {
+    fn step_anyhow(&mut self, step: Step, direction: Direction) -> Result<Option<Pair<'t>>> {
+        match self.step_near(step, direction) {
             Some(cell) if cell.kind != CellKind::Overflow => Ok(Some((cell.key, cell.value))),
             Some(cell) => self.load(&cell),
-            None => self.step_far(step, back),
+            None => self.step_far(step, direction),
         }
     }
 
     #[inline(always)]
-    fn step_near(&mut self, step: Step, back: bool) -> Option<Cell<'t>> {
+    fn step_near(&mut self, step: Step, direction: Direction) -> Option<Cell<'t>> {
         let near = self.near.as_mut()?;
-        step_near!(near, &mut self.position, step, back)
+        step_near!(near, &mut self.position, step, direction)
     }
 
     /// The entry that the cursor stands on.
@@ -391,15 +394,15 @@ impl<'t> Cursor<'t> {
 
     /// A step that leads out of the leaf, or nowhere, or the first one in it.
     #[inline(never)]
-    fn step_far(&mut self, mut step: Step, back: bool) -> Result<Option<Pair<'t>>> {
+    fn step_far(&mut self, mut step: Step, direction: Direction) -> Result<Option<Pair<'t>>> {
         if matches!(step, Step::Duplicate)
-            && self.near.as_ref().is_some_and(|near| near.is_last_value(&self.position, back))
+            && self.near.as_ref().is_some_and(|near| near.is_last_value(&self.position, direction))
         {
             return Ok(None);
         }
         if self.near.is_none() {
             self.open_near();
-            if let Some(cell) = self.step_near(step, back) {
+            if let Some(cell) = self.step_near(step, direction) {
                 return self.load(&cell);
             }
         }
@@ -407,7 +410,8 @@ impl<'t> Cursor<'t> {
             && let Some(near) = &mut self.near
         {
             let trunk = self.table.trunk();
-            let found = on!(self.table.source, pages => near.step_value_far(pages, &mut self.position, trunk, back));
+            let found =
+                on!(self.table.source, pages => near.step_value_far(pages, &mut self.position, trunk, direction));
             match found.inspect_err(|_| self.near = None)? {
                 Some(Some(pair)) => return Ok(Some(pair)),
                 Some(None) if matches!(step, Step::Entry) => step = Step::Key,
@@ -417,15 +421,15 @@ impl<'t> Cursor<'t> {
         }
         if !matches!(step, Step::Duplicate)
             && let Some(edge) =
-                self.near.as_ref().and_then(|near| near.edge(&self.position, matches!(step, Step::Key), back))
+                self.near.as_ref().and_then(|near| near.edge(&self.position, matches!(step, Step::Key), direction))
         {
-            return self.next_leaf(edge, back);
+            return self.next_leaf(edge, direction);
         }
         if matches!(step, Step::Key)
             && let Some(near) = &mut self.near
         {
             let trunk = self.table.trunk();
-            let found = on!(self.table.source, pages => near.step_key_far(pages, &mut self.position, trunk, back));
+            let found = on!(self.table.source, pages => near.step_key_far(pages, &mut self.position, trunk, direction));
             if let Some(pair) = found.inspect_err(|_| self.near = None)? {
                 return Ok(Some(pair));
             }
@@ -433,25 +437,25 @@ impl<'t> Cursor<'t> {
         let (mut near, before) = (self.near.take(), self.position.leaf());
         let trunk = self.table.trunk();
         on!(self.table.source, pages => {
-            let found = step.go(&mut self.position, pages, trunk, back)?;
+            let found = step.go(&mut self.position, pages, trunk, direction)?;
             let is_in_next = self.position.leaf() != before;
             if found.is_none() {
                 pages.walk_ends()?;
             } else if !is_in_next && near.as_mut().is_some_and(|near| near.follow(pages, &self.position)) {
                 self.near = near;
             } else {
-                self.near = Near::open(pages, &self.position, trunk, is_in_next.then_some(back));
+                self.near = Near::open(pages, &self.position, trunk, is_in_next.then_some(direction));
             }
             Ok(found)
         })
     }
 
     /// From the last key of a leaf, which this is, to the next leaf, or backwards.
-    fn next_leaf(&mut self, edge: &[u8], back: bool) -> Result<Option<Pair<'t>>> {
+    fn next_leaf(&mut self, edge: &[u8], direction: Direction) -> Result<Option<Pair<'t>>> {
         self.near = None;
         let trunk = self.table.trunk();
         let found = on!(self.table.source, pages => {
-            let found = Near::beside(pages, &mut self.position, trunk, edge, back)?;
+            let found = Near::beside(pages, &mut self.position, trunk, edge, direction)?;
             if found.is_none() {
                 pages.walk_ends()?;
             }

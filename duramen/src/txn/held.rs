@@ -15,6 +15,7 @@ use std::mem::{MaybeUninit, transmute};
 
 use super::work::{Stamp, Work};
 use super::write::TableId;
+use crate::tree::Direction;
 use crate::tree::cursor::{Pair, Position, Trunk};
 use crate::tree::near::Near;
 
@@ -46,7 +47,7 @@ impl Held {
         table: TableId,
         position: &Position,
         trunk: Trunk<'_>,
-        walking: Option<bool>,
+        walking: Option<Direction>,
     ) {
         self.close();
         if let Some(near) = Near::open(work, position, trunk, walking) {

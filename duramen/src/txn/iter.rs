@@ -17,11 +17,11 @@ use crate::error::{Damage, Error, Result};
 use crate::format::leaf::Leaf;
 use crate::format::page::Child;
 use crate::order::{Needle, Order};
-use crate::tree::cursor::{CELLS_AHEAD, Pair};
+use crate::tree::cursor::{Pair, prefetch_beyond};
 use crate::tree::duplicates::Orders;
 use crate::tree::near::Ahead;
 use crate::tree::range::check_bounds;
-use crate::tree::{Pages, Path, Tree, at, open_cells, value};
+use crate::tree::{Direction, Pages, Path, Tree, at, open_cells, value};
 
 /// Entries of a table in order; see [`Table::iter`] and [`Table::range`].
 #[must_use = "nothing is read before an entry is asked for"]
@@ -107,7 +107,7 @@ impl<'t> Iterator for Iter<'t> {
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
             Kind::Plain(leaves) => leaves.next_pair(),
-            Kind::Pairs(pairs) => pairs.step(false),
+            Kind::Pairs(pairs) => pairs.step(Direction::Forwards),
             Kind::Empty => None,
         }
     }
@@ -118,7 +118,7 @@ impl DoubleEndedIterator for Iter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
             Kind::Plain(leaves) => leaves.next_pair_back(),
-            Kind::Pairs(pairs) => pairs.step(true),
+            Kind::Pairs(pairs) => pairs.step(Direction::Backwards),
             Kind::Empty => None,
         }
     }
@@ -170,7 +170,7 @@ impl fmt::Debug for Keys<'_> {
 }
 
 /// One end of a walk along leaves: items before `index` (of the front) or from it on (of the back) are done.
-struct End<'t> {
+struct WalkEnd<'t> {
     path: Path,
     page: Child,
     leaf: Leaf<'t>,
@@ -197,8 +197,8 @@ struct Leaves<'t> {
     order: Order,
     low: Edge,
     high: Edge,
-    front: Option<End<'t>>,
-    back: Option<End<'t>>,
+    front: Option<WalkEnd<'t>>,
+    back: Option<WalkEnd<'t>>,
     done: bool,
 }
 
@@ -209,25 +209,29 @@ impl<'t> Leaves<'t> {
     }
 
     /// The end of a walk that has not begun: before the first entry, or after the last one.
-    fn begin(&self, back: bool) -> Result<End<'t>> {
-        let (from, to) = if back { (&self.high, &self.low) } else { (&self.low, &self.high) };
+    fn begin(&self, direction: Direction) -> Result<WalkEnd<'t>> {
+        let (from, to) = match direction {
+            Direction::Forwards => (&self.low, &self.high),
+            Direction::Backwards => (&self.high, &self.low),
+        };
+        let is_backwards = direction == Direction::Backwards;
         let mut path = Path::default();
         let after = match from {
             Bound::Unbounded => {
-                on!(self.source, pages => if back { path.last(pages, &self.tree) } else { path.first(pages, &self.tree) })?;
-                back
+                on!(self.source, pages => path.end_leaf(pages, &self.tree, direction.entrance()).map(drop))?;
+                is_backwards
             }
             Bound::Included(key) | Bound::Excluded(key) => {
                 let needle = Needle::new(key, &self.order);
                 let found = on!(self.source, pages => path.seek(pages, &self.tree, &self.order, &needle))?;
-                found && matches!(from, Bound::Included(_)) == back
+                found && matches!(from, Bound::Included(_)) == is_backwards
             }
         };
         let step = path.leaf();
         let leaf = on!(self.source, pages => open_cells(pages, step.page))?;
-        let limit = at(step.page, limit_in(&leaf, &self.order, to, back))?;
+        let limit = at(step.page, limit_in(&leaf, &self.order, to, direction))?;
         let index = step.index + usize::from(after);
-        Ok(End { path, page: step.page, leaf, index, limit, ahead: Ahead::default(), begun: Some(0) })
+        Ok(WalkEnd { path, page: step.page, leaf, index, limit, ahead: Ahead::default(), begun: Some(0) })
     }
 
     fn finish<T>(&mut self, result: Result<Option<T>>) -> Option<Result<T>> {
@@ -284,7 +288,7 @@ impl<'t> Leaves<'t> {
         }
         loop {
             let Some(front) = &mut self.front else {
-                self.front = Some(self.begin(false)?);
+                self.front = Some(self.begin(Direction::Forwards)?);
                 continue;
             };
             let limit = match &self.back {
@@ -295,11 +299,13 @@ impl<'t> Leaves<'t> {
                 front.index += 1;
                 front.ahead.fetch();
                 if front.begun.is_some() {
-                    on!(self.source, pages => front.go_on(pages, false));
+                    on!(self.source, pages => front.go_on(pages, Direction::Forwards));
                 }
                 return Ok(Some((front.page, front.leaf, front.index - 1)));
             }
-            if !limit.goes_on || !on!(self.source, pages => front.go_beside(pages, &self.order, &self.high, false))? {
+            if !limit.goes_on
+                || !on!(self.source, pages => front.go_beside(pages, &self.order, &self.high, Direction::Forwards))?
+            {
                 return self.end();
             }
             front.index = 0;
@@ -314,7 +320,7 @@ impl<'t> Leaves<'t> {
         }
         loop {
             let Some(back) = &mut self.back else {
-                self.back = Some(self.begin(true)?);
+                self.back = Some(self.begin(Direction::Backwards)?);
                 continue;
             };
             let limit = match &self.front {
@@ -325,11 +331,13 @@ impl<'t> Leaves<'t> {
                 back.index -= 1;
                 back.ahead.fetch();
                 if back.begun.is_some() {
-                    on!(self.source, pages => back.go_on(pages, true));
+                    on!(self.source, pages => back.go_on(pages, Direction::Backwards));
                 }
                 return Ok(Some((back.page, back.leaf, back.index)));
             }
-            if !limit.goes_on || !on!(self.source, pages => back.go_beside(pages, &self.order, &self.low, true))? {
+            if !limit.goes_on
+                || !on!(self.source, pages => back.go_beside(pages, &self.order, &self.low, Direction::Backwards))?
+            {
                 return self.end();
             }
             back.index = back.leaf.len();
@@ -340,45 +348,49 @@ impl<'t> Leaves<'t> {
 /// An entry: leaf and index.
 type Place<'t> = (Child, Leaf<'t>, usize);
 
-impl<'t> End<'t> {
+impl<'t> WalkEnd<'t> {
     /// To the next leaf, or the one before; false if there is none.
-    fn go_beside<P: Pages>(&mut self, pages: &'t P, order: &Order, to: &Edge, back: bool) -> Result<bool> {
-        let Some(bytes) = self.path.leaf_beside(pages, back)? else { return Ok(false) };
+    fn go_beside<P: Pages>(&mut self, pages: &'t P, order: &Order, to: &Edge, direction: Direction) -> Result<bool> {
+        let Some(bytes) = self.path.leaf_beside(pages, direction)? else { return Ok(false) };
         let step = self.path.leaf();
         let leaf = at(step.page, Leaf::open(bytes))?;
-        if let Some(last) = self.leaf.len().checked_sub(1) {
-            let edge = at(self.page, self.leaf.key(if back { 0 } else { last }))?;
-            self.path.check_passed(pages, order, edge, at(step.page, leaf.key(step.index))?, back)?;
+        if self.leaf.len() > 0 {
+            let edge = at(self.page, self.leaf.key(direction.exit().of(self.leaf.len())))?;
+            self.path.check_passed(pages, order, edge, at(step.page, leaf.key(step.index))?, direction)?;
         }
         (self.page, self.leaf) = (step.page, leaf);
-        self.limit = at(step.page, limit_in(&leaf, order, to, back))?;
-        self.ahead = if self.limit.goes_on { Ahead::of(&self.path, pages, back, leaf.len()) } else { Ahead::default() };
+        self.limit = at(step.page, limit_in(&leaf, order, to, direction))?;
+        self.ahead =
+            if self.limit.goes_on { Ahead::of(&self.path, pages, direction, leaf.len()) } else { Ahead::default() };
         self.begun = None;
         Ok(true)
     }
 
     /// An entry of the first leaf was given. Many walks want no more than a few.
-    fn go_on<P: Pages>(&mut self, pages: &'t P, back: bool) {
-        self.leaf.prefetch_cell(if back { self.index.saturating_sub(CELLS_AHEAD) } else { self.index + CELLS_AHEAD });
+    fn go_on<P: Pages>(&mut self, pages: &'t P, direction: Direction) {
+        prefetch_beyond(&self.leaf, self.index, direction);
         let given = self.begun.map_or(0, |given| given + 1);
         self.begun = Some(given);
         if given == FEW && self.limit.goes_on {
-            self.ahead = Ahead::of(&self.path, pages, back, self.leaf.len());
+            self.ahead = Ahead::of(&self.path, pages, direction, self.leaf.len());
         }
     }
 }
 
 /// Where a walk towards a bound ends in a leaf.
-fn limit_in(leaf: &Leaf<'_>, order: &Order, to: &Edge, back: bool) -> std::result::Result<Limit, Damage> {
+fn limit_in(leaf: &Leaf<'_>, order: &Order, to: &Edge, direction: Direction) -> std::result::Result<Limit, Damage> {
     let len = leaf.len();
-    let all = Limit { index: if back { 0 } else { len }, goes_on: true };
+    let (beyond, within) = match direction {
+        Direction::Forwards => (len, Ordering::Less),
+        Direction::Backwards => (0, Ordering::Greater),
+    };
+    let all = Limit { index: beyond, goes_on: true };
     let (Bound::Included(key) | Bound::Excluded(key)) = to else { return Ok(all) };
-    let (last, within) = if back { (0, Ordering::Greater) } else { (len.saturating_sub(1), Ordering::Less) };
-    if len == 0 || order.cmp(leaf.key(last)?, key) == within {
+    if len == 0 || order.cmp(leaf.key(direction.exit().of(len))?, key) == within {
         return Ok(all);
     }
     let (index, found) = leaf.find(&Needle::new(key, order), order)?;
-    let after = found && matches!(to, Bound::Included(_)) != back;
+    let after = found && matches!(to, Bound::Included(_)) == (direction == Direction::Forwards);
     Ok(Limit { index: index + usize::from(after), goes_on: false })
 }
 
@@ -389,7 +401,7 @@ struct Pairs<'t> {
     high: Edge,
     front: Cursor<'t>,
     back: Cursor<'t>,
-    /// What each end gave last, to see them meet.
+    /// What the walk in each direction gave last, to see them meet.
     last: [Option<Pair<'t>>; 2],
     done: bool,
 }
@@ -407,13 +419,13 @@ impl<'t> Pairs<'t> {
         }
     }
 
-    fn step(&mut self, back: bool) -> Option<Result<Pair<'t>>> {
+    fn step(&mut self, direction: Direction) -> Option<Result<Pair<'t>>> {
         if self.done {
             return None;
         }
-        let item = match self.candidate(back) {
-            Ok(Some(pair)) if self.is_inside(pair, back) => {
-                self.last[usize::from(back)] = Some(pair);
+        let item = match self.candidate(direction) {
+            Ok(Some(pair)) if self.is_inside(pair, direction) => {
+                self.last[direction as usize] = Some(pair);
                 return Some(Ok(pair));
             }
             Ok(_) => None,
@@ -423,12 +435,12 @@ impl<'t> Pairs<'t> {
         item
     }
 
-    fn candidate(&mut self, back: bool) -> Result<Option<Pair<'t>>> {
-        let begun = self.last[usize::from(back)].is_some();
-        match (back, begun) {
-            (false, true) => self.front.next(),
-            (true, true) => self.back.prev(),
-            (false, false) => match &self.low {
+    fn candidate(&mut self, direction: Direction) -> Result<Option<Pair<'t>>> {
+        let begun = self.last[direction as usize].is_some();
+        match (direction, begun) {
+            (Direction::Forwards, true) => self.front.next(),
+            (Direction::Backwards, true) => self.back.prev(),
+            (Direction::Forwards, false) => match &self.low {
                 Bound::Unbounded => self.front.first(),
                 Bound::Included(key) => self.front.seek_at_or_after(key),
                 Bound::Excluded(key) => match self.front.seek_at_or_after(key)? {
@@ -436,7 +448,7 @@ impl<'t> Pairs<'t> {
                     other => Ok(other),
                 },
             },
-            (true, false) => match &self.high {
+            (Direction::Backwards, false) => match &self.high {
                 Bound::Unbounded => self.back.last(),
                 Bound::Included(key) | Bound::Excluded(key) => {
                     let included = matches!(self.high, Bound::Included(_));
@@ -453,7 +465,7 @@ impl<'t> Pairs<'t> {
     }
 
     /// Whether an entry lies within the bounds and has not been given from the other end.
-    fn is_inside(&self, (key, value): Pair<'t>, back: bool) -> bool {
+    fn is_inside(&self, (key, value): Pair<'t>, direction: Direction) -> bool {
         let cmp = |other: &[u8]| self.orders.key.cmp(key, other);
         let above = match &self.low {
             Bound::Unbounded => true,
@@ -465,9 +477,12 @@ impl<'t> Pairs<'t> {
             Bound::Included(high) => cmp(high).is_le(),
             Bound::Excluded(high) => cmp(high).is_lt(),
         };
-        let met = self.last[usize::from(!back)].is_some_and(|(other_key, other_value)| {
+        let met = self.last[direction.opposite() as usize].is_some_and(|(other_key, other_value)| {
             let order = cmp(other_key).then_with(|| self.orders.duplicate.cmp(value, other_value));
-            if back { order.is_le() } else { order.is_ge() }
+            match direction {
+                Direction::Forwards => order.is_ge(),
+                Direction::Backwards => order.is_le(),
+            }
         });
         above && below && !met
     }

@@ -308,6 +308,7 @@ mod tests {
     use crate::format::overflow::Stub;
     use crate::format::page::Child;
     use crate::order::Order;
+    use crate::tree::Direction;
     use crate::tree::path::Path;
     use crate::{Database, TableOptions};
 
@@ -333,15 +334,15 @@ mod tests {
     }
 
     /// Leaves that a walk meets from one end to the other.
-    fn walk(pages: &Few<'_>, tree: &Tree, order: &Order, back: bool) -> Result<u64> {
+    fn walk(pages: &Few<'_>, tree: &Tree, order: &Order, direction: Direction) -> Result<u64> {
         let mut path = Path::default();
-        if back {
-            path.last(pages, tree)?
-        } else {
-            path.first(pages, tree)?
+        path.end_leaf(pages, tree, direction.entrance())?;
+        let next_leaf = match direction {
+            Direction::Forwards => Path::next_leaf,
+            Direction::Backwards => Path::prev_leaf,
         };
         let mut leaves = 1;
-        while if back { path.prev_leaf(pages, order)? } else { path.next_leaf(pages, order)? } {
+        while next_leaf(&mut path, pages, order)? {
             leaves += 1;
         }
         Ok(leaves)
@@ -362,9 +363,9 @@ mod tests {
         let leaves = table.stats().leaf_pages;
         assert!(leaves > 20);
         let any = Order::Custom(Arc::new(|a: &[u8], b: &[u8]| a.cmp(b)));
-        for back in [false, true] {
-            assert_eq!(walk(&Few(&snapshot, leaves), &table.tree, &any, back).unwrap(), leaves);
-            let walked = walk(&Few(&snapshot, leaves / 2), &table.tree, &any, back);
+        for direction in [Direction::Forwards, Direction::Backwards] {
+            assert_eq!(walk(&Few(&snapshot, leaves), &table.tree, &any, direction).unwrap(), leaves);
+            let walked = walk(&Few(&snapshot, leaves / 2), &table.tree, &any, direction);
             assert!(matches!(walked, Err(Error::Corrupt { .. })), "{walked:?}");
         }
     }

@@ -1,12 +1,12 @@
 //! Searches of a position: for a key, for one of its values, for where it stood.
 
-use super::{End, Inner, Pair, Position, State, Trunk, pair_at};
+use super::{Inner, Pair, Position, State, Trunk, pair_at};
 use crate::error::{Error, Result};
 use crate::format::leaf::{Cell, Leaf};
 use crate::order::{Needle, Order};
 use crate::tree::duplicates::{Duplicates, item_of};
 use crate::tree::range::check_size;
-use crate::tree::{Pages, at, open_cells, value};
+use crate::tree::{End, Pages, at, open_cells, value};
 
 impl Position {
     /// Goes to a key, its values not looked at, or else to the gap where it would be; or, `or_after` that, to the first
@@ -100,10 +100,10 @@ impl Position {
         end: End,
     ) -> Result<Option<(Leaf<'p>, Pair<'p>)>> {
         self.unset();
-        let Some(bytes) = self.path.end_leaf(pages, t.tree, end == End::Last)? else { return Ok(None) };
+        let Some(bytes) = self.path.end_leaf(pages, t.tree, end)? else { return Ok(None) };
         let step = self.path.leaf();
         let leaf = at(step.page, Leaf::open(bytes))?;
-        let pair = pair_at(pages, step, &leaf, end)?;
+        let pair = pair_at(pages, step, &leaf, end.inwards())?;
         (self.state, self.inner) = (State::On, Inner::One);
         Ok(Some((leaf, pair)))
     }

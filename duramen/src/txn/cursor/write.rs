@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::format::leaf::{Cell, CellKind};
 use crate::tree::cursor::{Pair, Position, Trunk};
 use crate::tree::near::Near;
-use crate::tree::{Pages, value};
+use crate::tree::{Direction, Pages, value};
 use crate::txn::held::Held;
 use crate::txn::place::spill_if_large;
 use crate::txn::table_mut::TableMut;
@@ -329,23 +329,23 @@ impl WriteCursor {
 
     /// Each movement has its own copy, in which most of the questions are answered.
     #[inline(always)]
-    pub(super) fn step<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
+    pub(super) fn step<'x>(&mut self, work: &'x Work, step: Step, direction: Direction) -> Result<Option<Pair<'x>>> {
         work.check()?;
-        let Some(near) = self.held.get(work, self.table) else { return self.step_anew(work, step, back) };
+        let Some(near) = self.held.get(work, self.table) else { return self.step_anew(work, step, direction) };
         if !matches!(step, Step::Duplicate)
-            && let Some(pair) = near.step_single(&mut self.position, back)
+            && let Some(pair) = near.step_single(&mut self.position, direction)
         {
             self.stand_on_entry((pair.0, &[]));
             return Ok(Some(pair));
         }
-        let Some(cell) = step_near!(near, &mut self.position, step, back) else {
+        let Some(cell) = step_near!(near, &mut self.position, step, direction) else {
             if matches!(step, Step::Duplicate) {
-                let is_last = near.is_last_value(&self.position, back);
-                return if is_last { Ok(None) } else { self.step_far(work, step, back) };
+                let is_last = near.is_last_value(&self.position, direction);
+                return if is_last { Ok(None) } else { self.step_far(work, step, direction) };
             }
-            return match near.edge(&self.position, matches!(step, Step::Key), back) {
-                Some(edge) => self.next_leaf(work, edge, back),
-                None => self.step_far(work, step, back),
+            return match near.edge(&self.position, matches!(step, Step::Key), direction) {
+                Some(edge) => self.next_leaf(work, edge, direction),
+                None => self.step_far(work, step, direction),
             };
         };
         let has_duplicates = near.has_duplicates();
@@ -376,35 +376,35 @@ impl WriteCursor {
 
     /// The first step in a leaf, or since anything has changed in the table: mostly within the leaf that it is in.
     #[inline(never)]
-    fn step_anew<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
+    fn step_anew<'x>(&mut self, work: &'x Work, step: Step, direction: Direction) -> Result<Option<Pair<'x>>> {
         self.sync(work)?;
         self.leave_leaf(work);
         let trunk = self.trunk(work)?;
         if self.stores && self.position.is_on() && !trunk.tree.has_duplicates() && !matches!(step, Step::Duplicate) {
-            return self.step_once(work, trunk, back);
+            return self.step_once(work, trunk, direction);
         }
         if self.position.leaf().is_none() || self.stores {
-            return self.step_far(work, step, back);
+            return self.step_far(work, step, direction);
         }
         self.held.open(work, self.table, &self.position, trunk, None);
-        let Some(near) = self.held.get(work, self.table) else { return self.step_far(work, step, back) };
+        let Some(near) = self.held.get(work, self.table) else { return self.step_far(work, step, direction) };
         let found = if self.position.is_in_gap() {
-            step_near!(near.at_gap(), &mut self.position, step, back)
+            step_near!(near.at_gap(), &mut self.position, step, direction)
         } else {
-            step_near!(near, &mut self.position, step, back)
+            step_near!(near, &mut self.position, step, direction)
         };
         match found {
             Some(cell) => self.stand_on_cell(work, &cell, trunk.tree.has_duplicates()).map(Some),
-            None => self.step_far(work, step, back),
+            None => self.step_far(work, step, direction),
         }
     }
 
     /// The one step between two changes, from an entry that it stands on, in a table without duplicates.
-    fn step_once<'x>(&mut self, work: &'x Work, trunk: Trunk<'_>, back: bool) -> Result<Option<Pair<'x>>> {
+    fn step_once<'x>(&mut self, work: &'x Work, trunk: Trunk<'_>, direction: Direction) -> Result<Option<Pair<'x>>> {
         self.stores = false;
         self.held.close();
         let position = &mut self.position;
-        let found = if back { position.prev_key(work, trunk) } else { position.next_key(work, trunk) };
+        let found = Step::Key.go(position, work, trunk, direction);
         // After an error it is found again by its anchor.
         match found.inspect_err(|_| self.epoch = 0)? {
             Some((key, value)) => {
@@ -417,13 +417,13 @@ impl WriteCursor {
 
     /// From the last key of a leaf, which this is, to the next leaf, or backwards.
     #[inline(never)]
-    fn next_leaf<'x>(&mut self, work: &'x Work, edge: &[u8], back: bool) -> Result<Option<Pair<'x>>> {
+    fn next_leaf<'x>(&mut self, work: &'x Work, edge: &[u8], direction: Direction) -> Result<Option<Pair<'x>>> {
         self.leave_leaf(work);
         self.held.close();
         self.stores = false;
         let trunk = self.trunk(work)?;
         // After an error it is found again by its anchor.
-        let found = Near::beside(work, &mut self.position, trunk, edge, back).inspect_err(|_| self.epoch = 0)?;
+        let found = Near::beside(work, &mut self.position, trunk, edge, direction).inspect_err(|_| self.epoch = 0)?;
         let Some((near, cell)) = found else { return work.walk_ends().map(|()| None) };
         self.held.keep(work, self.table, &self.position, near);
         self.stand_on_cell(work, &cell, trunk.tree.has_duplicates()).map(Some)
@@ -455,21 +455,21 @@ impl WriteCursor {
 
     /// A step that leads out of the leaf, or nowhere.
     #[inline(never)]
-    fn step_far<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
+    fn step_far<'x>(&mut self, work: &'x Work, step: Step, direction: Direction) -> Result<Option<Pair<'x>>> {
         let far = |near: &mut Near<'x>, position: &mut Position, trunk: Trunk<'_>| match step {
-            Step::Key => near.step_key_far(work, position, trunk, back),
-            Step::Entry | Step::Duplicate => Ok(near.step_value_far(work, position, trunk, back)?.flatten()),
+            Step::Key => near.step_key_far(work, position, trunk, direction),
+            Step::Entry | Step::Duplicate => Ok(near.step_value_far(work, position, trunk, direction)?.flatten()),
         };
         if let Some(pair) = self.move_near(work, far)? {
             return Ok(Some(pair));
         }
         let (before, stores) = (self.position.leaf(), std::mem::take(&mut self.stores));
-        let found = self.moved(work, Start::Here, |position, work, trunk| step.go(position, work, trunk, back))?;
+        let found = self.moved(work, Start::Here, |position, work, trunk| step.go(position, work, trunk, direction))?;
         if found.is_none() {
             work.walk_ends()?;
         } else if !stores {
             let (trunk, is_in_next) = (self.trunk(work)?, self.position.leaf() != before);
-            self.held.open(work, self.table, &self.position, trunk, is_in_next.then_some(back));
+            self.held.open(work, self.table, &self.position, trunk, is_in_next.then_some(direction));
         }
         Ok(found)
     }
