@@ -92,14 +92,14 @@ impl CheckReport {
 }
 
 /// The newest commit, held so that its pages stay while one looks at them. Nobody is kept from writing.
-pub(crate) struct Held<'s> {
+pub(crate) struct HeldCommit<'s> {
     store: &'s Store,
     slot: ReadSlot,
     pub(crate) meta: Meta,
 }
 
-impl Held<'_> {
-    pub(crate) fn newest(store: &Store, stay: Stay) -> Result<Held<'_>> {
+impl HeldCommit<'_> {
+    pub(crate) fn newest(store: &Store, stay: Stay) -> Result<HeldCommit<'_>> {
         let mut missed = None;
         loop {
             let (slot, newest) = store.begin_read(stay)?;
@@ -107,7 +107,7 @@ impl Held<'_> {
             let place = Unpacked::of(&newest).slot;
             let found = whole_slots(&head).find(|(slot, meta)| *slot == place && meta.txnid == newest.txnid);
             if let Some((_, meta)) = found {
-                return Ok(Held { store, slot, meta });
+                return Ok(HeldCommit { store, slot, meta });
             }
             store.shared.end_read(slot);
             // Commits made meanwhile may have written over its meta page.
@@ -131,7 +131,7 @@ impl Held<'_> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for HeldCommit<'_> {
     fn drop(&mut self) {
         self.store.shared.end_read(self.slot);
     }
@@ -139,12 +139,12 @@ impl Drop for Held<'_> {
 
 /// The free space as of the newest commit.
 pub(crate) fn ledger(store: &Store) -> Result<Ledger> {
-    Held::newest(store, Stay::Brief)?.ledger()
+    HeldCommit::newest(store, Stay::Brief)?.ledger()
 }
 
 /// The database in numbers.
 pub(crate) fn stats(store: &Store) -> Result<Stats> {
-    let held = Held::newest(store, Stay::Brief)?;
+    let held = HeldCommit::newest(store, Stay::Brief)?;
     let space = held.ledger()?.space;
     Ok(Stats {
         page_size: store.pager.page_size,
@@ -162,17 +162,17 @@ pub(crate) fn stats(store: &Store) -> Result<Stats> {
 
 /// See [`crate::Database::user_number`].
 pub(crate) fn user_number(store: &Store) -> Result<u64> {
-    Ok(Held::newest(store, Stay::Brief)?.meta.user)
+    Ok(HeldCommit::newest(store, Stay::Brief)?.meta.user)
 }
 
 /// See [`crate::Database::committed_ns`].
 pub(crate) fn committed_ns(store: &Store) -> Result<u64> {
-    Ok(Held::newest(store, Stay::Brief)?.meta.committed_ns)
+    Ok(HeldCommit::newest(store, Stay::Brief)?.meta.committed_ns)
 }
 
 /// See [`crate::Database::check`].
 pub(crate) fn check(store: &Store, progress: impl FnMut(u64, u64)) -> Result<CheckReport> {
-    let held = Held::newest(store, Stay::Long)?;
+    let held = HeldCommit::newest(store, Stay::Long)?;
     let mut checker = Checker::new(store, &held.meta, progress);
     checker.run(&held);
     Ok(checker.report)
@@ -257,7 +257,7 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
         }
     }
 
-    fn run(&mut self, held: &Held<'_>) {
+    fn run(&mut self, held: &HeldCommit<'_>) {
         let meta = &held.meta;
         let first = self.store.pager.first_page();
         for page in 0..first {
@@ -296,7 +296,7 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
         true
     }
 
-    fn space(&mut self, held: &Held<'_>) {
+    fn space(&mut self, held: &HeldCommit<'_>) {
         let mut runs = Vec::new();
         let chain = space_log::walk(&self.store.pager, self.horizon, held.meta.space.head, |extent, _| {
             self.store.pager.verify_again(extent.start, extent.pages, self.horizon)?;

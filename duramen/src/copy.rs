@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
-use crate::check::Held;
+use crate::check::HeldCommit;
 use crate::error::{Error, Result};
 use crate::format::meta::{Meta, SLOT_BYTES, SLOTS, bytes_needed};
 use crate::os::direct::{Block, DirectFile, Until};
@@ -47,7 +47,7 @@ fn failed(source: io::Error) -> Error {
 
 /// Gives `write` one piece of the copy after the other, and where it goes; all aligned for direct I/O.
 fn pieces(store: &Store, mut write: impl FnMut(u64, &[u8]) -> io::Result<()>) -> Result<()> {
-    let held = Held::newest(store, Stay::Long)?;
+    let held = HeldCommit::newest(store, Stay::Long)?;
     let end = bytes_needed(held.meta.page_count, store.pager.page_size);
     let mut piece = Block::new(PIECE_BYTES);
     let mut at = 0;

@@ -97,14 +97,14 @@ mod tests {
     use std::sync::mpsc::{Sender, channel};
     use std::thread::{self, ThreadId};
 
-    type Work = (u32, Sender<(u32, ThreadId)>);
+    type Errand = (u32, Sender<(u32, ThreadId)>);
 
-    fn run((number, told): Work) {
+    fn run((number, told): Errand) {
         told.send((number, thread::current().id())).unwrap();
     }
 
     /// Calls once nobody is on the way any more: who waits, waits.
-    fn settled(helper: &Helper<Work>) {
+    fn settled(helper: &Helper<Errand>) {
         while helper.desk().waiting == 0 {
             thread::yield_now();
         }

@@ -102,7 +102,7 @@ impl Database {
     /// more readers.
     #[inline]
     pub fn read(&self) -> Result<Snapshot<'_>> {
-        Snapshot::begin(crate::txn::Held::Borrowed(&self.store))
+        Snapshot::begin(crate::txn::StoreRef::Borrowed(&self.store))
     }
 
     /// As [`Database::read`], but the snapshot keeps the database open by itself.
@@ -110,13 +110,13 @@ impl Database {
     /// # Errors
     /// As [`Database::read`].
     pub fn read_owned(&self) -> Result<Snapshot<'static>> {
-        Snapshot::begin(crate::txn::Held::Shared(self.store.clone()))
+        Snapshot::begin(crate::txn::StoreRef::Shared(self.store.clone()))
     }
 
     /// The newest commit in numbers, without becoming a reader of it: [`Snapshot::txnid`], [`Snapshot::pages`] and
     /// [`Snapshot::main_stats`] answer; all else is an error, as with a snapshot that was reset.
     pub fn glance(&self) -> Result<Snapshot<'_>> {
-        Snapshot::glance(crate::txn::Held::Borrowed(&self.store))
+        Snapshot::glance(crate::txn::StoreRef::Borrowed(&self.store))
     }
 
     /// Runs a closure in a write transaction and commits it if the closure returns `Ok`. Waits for other writers as

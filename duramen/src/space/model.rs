@@ -457,14 +457,14 @@ fn commit() -> impl Strategy<Value = Commit> {
 
 /// A writer in small: pages in use with their births, readers, and a log.
 #[derive(Default)]
-struct Writer {
+struct ModelWriter {
     space: Space,
     end: u64,
     used: Vec<(Pgno, Txnid)>,
     live: Vec<Txnid>,
 }
 
-impl Writer {
+impl ModelWriter {
     fn commit(&mut self, txnid: Txnid, plan: &Commit) -> Delta {
         let mut gone = plan.readers_gone.iter().cycle();
         self.live.retain(|_| !gone.next().expect("it cycles"));
@@ -526,7 +526,7 @@ proptest! {
         at_once in 1usize..20,
     ) {
         let base_at = base_at.index(commits.len());
-        let mut writer = Writer::default();
+        let mut writer = ModelWriter::default();
         let mut replayed = Space::new();
         let mut deltas = Vec::new();
         for (i, plan) in commits.iter().enumerate() {

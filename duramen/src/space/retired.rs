@@ -24,13 +24,13 @@ const SWEPT_PART: usize = 8;
 
 /// An extent but for its start, and who sees it.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct RetiredExtent {
     pages: u64,
     birth: Txnid,
     death: Txnid,
 }
 
-impl Held {
+impl RetiredExtent {
     /// The extent, whose start this is.
     fn from(&self, start: u64) -> Extent {
         Extent::new(Pgno(start), self.pages)
@@ -49,7 +49,7 @@ type Listed = (u64, Txnid, Txnid);
 /// A set of pages as extents with birth and death.
 #[derive(Debug, Default)]
 pub(super) struct Retired {
-    by_start: BTreeMap<u64, Held>,
+    by_start: BTreeMap<u64, RetiredExtent>,
     /// Those that no release has looked at.
     fresh: Vec<Listed>,
     /// Those that wait for a snapshot.
@@ -62,11 +62,11 @@ impl Retired {
     /// All of `sorted`, which is ascending and disjoint, and of cohorts that are too; faster than adding them one by one.
     pub(super) fn new(sorted: &[(Extent, Txnid, Txnid)], cohorts: Vec<Cohort>) -> Retired {
         let in_cohorts: u64 = cohorts.iter().map(Cohort::pages).sum();
-        let held = |&(extent, birth, death): &(Extent, Txnid, Txnid)| {
-            (extent.start.0, Held { pages: extent.pages, birth, death })
+        let retired = |&(extent, birth, death): &(Extent, Txnid, Txnid)| {
+            (extent.start.0, RetiredExtent { pages: extent.pages, birth, death })
         };
         Retired {
-            by_start: sorted.iter().map(held).collect(),
+            by_start: sorted.iter().map(retired).collect(),
             fresh: sorted.iter().map(|&(extent, birth, death)| (extent.start.0, birth, death)).collect(),
             waiting: BTreeMap::new(),
             cohorts,
@@ -81,13 +81,13 @@ impl Retired {
 
     /// Extents with birth and death. Those that came one by one ascend by address, and so do those of each cohort.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Extent, Txnid, Txnid)> + '_ {
-        let alone = self.by_start.iter().map(|(&start, held)| (held.from(start), held.birth, held.death));
+        let alone = self.by_start.iter().map(|(&start, retired)| (retired.from(start), retired.birth, retired.death));
         alone.chain(self.cohorts.iter().flat_map(Cohort::retired))
     }
 
     /// Sets the bits of all pages.
     pub(super) fn mark(&self, bits: &mut Bits) {
-        self.by_start.iter().for_each(|(&start, held)| bits.set(held.from(start)));
+        self.by_start.iter().for_each(|(&start, retired)| bits.set(retired.from(start)));
         self.cohorts.iter().for_each(|cohort| cohort.mark(bits));
     }
 
@@ -104,7 +104,7 @@ impl Retired {
     /// Extents with the lowest page and the highest; others too.
     pub(super) fn ends(&self) -> impl Iterator<Item = Extent> + '_ {
         let alone = [self.by_start.first_key_value(), self.by_start.last_key_value()].into_iter().flatten();
-        alone.map(|(&start, held)| held.from(start)).chain(self.cohorts.iter().filter_map(Cohort::ends).flatten())
+        alone.map(|(&start, retired)| retired.from(start)).chain(self.cohorts.iter().filter_map(Cohort::ends).flatten())
     }
 
     /// What there is of the pages that follow each other from `page` on, of one birth and death.
@@ -115,20 +115,20 @@ impl Retired {
 
     /// The extent that `page` is in, if it came alone.
     fn containing(&self, page: Pgno) -> Option<Extent> {
-        let (&start, held) = self.by_start.range(..=page.0).next_back()?;
-        Some(held.from(start)).filter(|extent| page < extent.end())
+        let (&start, retired) = self.by_start.range(..=page.0).next_back()?;
+        Some(retired.from(start)).filter(|extent| page < extent.end())
     }
 
     /// True if a page of `extent` is here.
     pub(super) fn overlaps(&self, extent: Extent) -> bool {
         let below = self.by_start.range(..extent.end().0).next_back();
-        below.is_some_and(|(start, held)| start + held.pages > extent.start.0)
+        below.is_some_and(|(start, retired)| start + retired.pages > extent.start.0)
             || self.cohorts.iter().any(|cohort| cohort.overlaps(extent))
     }
 
     /// How many pages `snapshot` can see.
     pub(super) fn visible_to(&self, snapshot: Txnid) -> u64 {
-        let alone = self.by_start.values().map(|held| (held.birth, held.death, held.pages));
+        let alone = self.by_start.values().map(|retired| (retired.birth, retired.death, retired.pages));
         let all = alone.chain(self.cohorts.iter().map(|cohort| (cohort.birth, cohort.death, cohort.pages())));
         all.filter(|(birth, death, _)| *birth <= snapshot && snapshot < *death).map(|(_, _, pages)| pages).sum()
     }
@@ -148,20 +148,20 @@ impl Retired {
     /// Where the extent starts that they are in then.
     fn join(&mut self, extent: Extent, birth: Txnid, death: Txnid) -> u64 {
         debug_assert!(!self.overlaps(extent) && birth <= death);
-        let alike = |held: &Held| held.birth == birth && held.death == death;
+        let alike = |retired: &RetiredExtent| retired.birth == birth && retired.death == death;
         let (mut start, mut end) = (extent.start.0, extent.end().0);
-        if let Some((&below, held)) = self.by_start.range(..start).next_back()
-            && below + held.pages == start
-            && alike(held)
+        if let Some((&below, retired)) = self.by_start.range(..start).next_back()
+            && below + retired.pages == start
+            && alike(retired)
         {
             self.unlink(below);
             start = below;
         }
-        if let Some(held) = self.by_start.get(&end).copied().filter(alike) {
+        if let Some(retired) = self.by_start.get(&end).copied().filter(alike) {
             self.unlink(end);
-            end += held.pages;
+            end += retired.pages;
         }
-        self.link(start, Held { pages: end - start, birth, death });
+        self.link(start, RetiredExtent { pages: end - start, birth, death });
         start
     }
 
@@ -174,12 +174,12 @@ impl Retired {
         }
         let whole = self.containing(part.start).filter(|whole| part.end() <= whole.end());
         let whole = whole.expect("only pages of one retired extent are removed");
-        let held = self.unlink(whole.start.0);
+        let retired = self.unlink(whole.start.0);
         for rest in
             [whole.start.0..part.start.0, part.end().0..whole.end().0].into_iter().filter(|rest| !rest.is_empty())
         {
-            self.link(rest.start, Held { pages: rest.end - rest.start, ..held });
-            self.fresh.push((rest.start, held.birth, held.death));
+            self.link(rest.start, RetiredExtent { pages: rest.end - rest.start, ..retired });
+            self.fresh.push((rest.start, retired.birth, retired.death));
         }
     }
 
@@ -190,10 +190,10 @@ impl Retired {
             cohort.truncate(end);
             self.pages += cohort.pages();
         }
-        while let Some((&start, held)) = self.by_start.last_key_value()
-            && held.from(start).end() > end
+        while let Some((&start, retired)) = self.by_start.last_key_value()
+            && retired.from(start).end() > end
         {
-            let (from, last) = (start.max(end.0), held.from(start));
+            let (from, last) = (start.max(end.0), retired.from(start));
             self.remove(Extent::new(Pgno(from), last.end().0 - from));
         }
     }
@@ -220,9 +220,9 @@ impl Retired {
         } else {
             for (start, birth, death) in unseen {
                 // It may have been joined with others, or taken, or it is listed twice.
-                if self.by_start.get(&start).is_some_and(|held| (held.birth, held.death) == (birth, death)) {
-                    let held = self.unlink(start);
-                    free(Extent::new(Pgno(start), held.pages));
+                if self.by_start.get(&start).is_some_and(|retired| (retired.birth, retired.death) == (birth, death)) {
+                    let retired = self.unlink(start);
+                    free(Extent::new(Pgno(start), retired.pages));
                 }
             }
         }
@@ -242,21 +242,23 @@ impl Retired {
 
     /// Goes through all, and frees those that nobody sees.
     fn sweep(&mut self, live: &[Txnid], mut free: impl FnMut(Extent)) {
-        for (start, held) in self.by_start.extract_if(.., |_, held| blocker(held.birth, held.death, live).is_none()) {
-            self.pages -= held.pages;
-            free(Extent::new(Pgno(start), held.pages));
+        for (start, retired) in
+            self.by_start.extract_if(.., |_, retired| blocker(retired.birth, retired.death, live).is_none())
+        {
+            self.pages -= retired.pages;
+            free(Extent::new(Pgno(start), retired.pages));
         }
     }
 
-    fn link(&mut self, start: u64, held: Held) {
-        self.by_start.insert(start, held);
-        self.pages += held.pages;
+    fn link(&mut self, start: u64, retired: RetiredExtent) {
+        self.by_start.insert(start, retired);
+        self.pages += retired.pages;
     }
 
-    fn unlink(&mut self, start: u64) -> Held {
-        let held = self.by_start.remove(&start).expect("an extent starts here");
-        self.pages -= held.pages;
-        held
+    fn unlink(&mut self, start: u64) -> RetiredExtent {
+        let retired = self.by_start.remove(&start).expect("an extent starts here");
+        self.pages -= retired.pages;
+        retired
     }
 }
 

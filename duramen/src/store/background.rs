@@ -36,8 +36,8 @@ enum By {
     Sync,
 }
 
-/// The commit that the data file is being flushed with.
-pub(crate) struct Background {
+/// A checkpoint that relaxed commits go on beside: the commit that the data file is being flushed with.
+pub(crate) struct BackgroundCheckpoint {
     by: By,
     pub commit: Txnid,
     pub slot: usize,
@@ -54,9 +54,9 @@ pub(crate) struct Background {
 
 impl Store {
     /// The checkpoint that is under way, if it can come to something.
-    pub(crate) fn background<'w>(&self, writer: &'w Writer) -> Option<&'w Background> {
+    pub(crate) fn background<'w>(&self, writer: &'w Writer) -> Option<&'w BackgroundCheckpoint> {
         let (durable, newest, strangers) = (self.shared.durable(), writer.meta.txnid, self.shared.strangers());
-        let is_kept = |it: &&Background| (it.base, it.counted, it.strangers) == (durable, newest, strangers);
+        let is_kept = |it: &&BackgroundCheckpoint| (it.base, it.counted, it.strangers) == (durable, newest, strangers);
         writer.background.as_ref().filter(is_kept)
     }
 
@@ -68,13 +68,13 @@ impl Store {
         {
             (background.counted, background.proof) = (next, proof);
         }
-        writer.before_made = Some(Background { counted: next, proof: alone, ..self.newest_of(writer) });
+        writer.before_made = Some(BackgroundCheckpoint { counted: next, proof: alone, ..self.newest_of(writer) });
     }
 
     /// The newest commit, flushed while somebody syncs.
-    fn newest_of(&self, writer: &Writer) -> Background {
+    fn newest_of(&self, writer: &Writer) -> BackgroundCheckpoint {
         let commit = writer.meta.txnid;
-        Background {
+        BackgroundCheckpoint {
             by: By::Sync,
             commit,
             slot: writer.slot,
@@ -87,13 +87,13 @@ impl Store {
     }
 
     /// What somebody who syncs has found: the newest commit, or else the one before it, if nobody else has made one since.
-    pub(super) fn as_found(&self, writer: &mut Writer, commit: Txnid) -> Option<Background> {
+    pub(super) fn as_found(&self, writer: &mut Writer, commit: Txnid) -> Option<BackgroundCheckpoint> {
         if commit == writer.meta.txnid {
             return Some(self.newest_of(writer));
         }
         let before = writer.before_made.take_if(|before| before.commit == commit)?;
         let is_newest = before.counted == writer.meta.txnid && writer.mark == Mark::Broken;
-        is_newest.then(|| Background { base: self.shared.durable(), ..before })
+        is_newest.then(|| BackgroundCheckpoint { base: self.shared.durable(), ..before })
     }
 
     /// Keeps what somebody who syncs has found until he has flushed it; false if that cannot be.
@@ -125,7 +125,7 @@ impl Store {
             over(true);
             return;
         }
-        writer.background = Some(Background { by: By::Medium, ..self.newest_of(writer) });
+        writer.background = Some(BackgroundCheckpoint { by: By::Medium, ..self.newest_of(writer) });
     }
 
     /// Whether this part of what may wait for a flush does.
@@ -146,8 +146,8 @@ impl Store {
     }
 
     /// What the flush was of, if it is over, unless that came to nothing. `wait`: what is not over afterwards is left.
-    fn end_background(&self, writer: &mut Writer, wait: bool) -> Result<Option<Background>> {
-        let Some(Background { by, commit, .. }) = writer.background else { return Ok(None) };
+    fn end_background(&self, writer: &mut Writer, wait: bool) -> Result<Option<BackgroundCheckpoint>> {
+        let Some(BackgroundCheckpoint { by, commit, .. }) = writer.background else { return Ok(None) };
         let came = match by {
             By::Medium => self.medium.take_flush_beside(wait).map(|came| came.map(|()| true)),
             By::Sync => self.syncing.came_to(commit).or(wait.then_some(false)).map(Ok),
@@ -160,7 +160,7 @@ impl Store {
     }
 
     /// The next commits are proven from what has been flushed.
-    pub(super) fn rebase(&self, writer: &mut Writer, flushed: &Background) -> Result<()> {
+    pub(super) fn rebase(&self, writer: &mut Writer, flushed: &BackgroundCheckpoint) -> Result<()> {
         self.shared.note_flush();
         if flushed.commit == writer.meta.txnid {
             self.became_durable(writer)?;

@@ -37,7 +37,7 @@ use crate::os::file::{self, FileMedium};
 use crate::os::overlay;
 use crate::pager::Pager;
 use crate::readers::{Inherited, Role, Shared, UnregisteredReader, Wait, no_record};
-use crate::store::background::Background;
+use crate::store::background::BackgroundCheckpoint;
 use crate::store::checkpoint::Sweep;
 use crate::store::landing::Landed;
 use crate::store::log::{Found, Log, Mark};
@@ -106,7 +106,7 @@ pub(crate) struct Writer {
     pub log: Log,
     pub sweep: Sweep,
     /// The checkpoint that is being made beside commits,
-    background: Option<Background>,
+    background: Option<BackgroundCheckpoint>,
     /// and the durable commit for which one was last begun, or could not be.
     tried_beside: Option<Txnid>,
     /// The file may be longer than the newest commit says: it is cut off by the next that is made durable.
@@ -114,7 +114,7 @@ pub(crate) struct Writer {
     /// The last commit of this handle,
     pub made: Option<Txnid>,
     /// and what there was before it.
-    before_made: Option<Background>,
+    before_made: Option<BackgroundCheckpoint>,
     /// See [`Shared::strangers`], when this handle was the writer last.
     strangers: u64,
     /// How many tables the last transaction opened.

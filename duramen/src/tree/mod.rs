@@ -8,13 +8,13 @@
 //! can therefore not send a descent round in circles); the keys of a tree rise strictly from leaf to leaf (so nor
 //! can a walk along the leaves go round).
 
-mod ahead;
 pub(crate) mod build;
 pub(crate) mod cursor;
 mod delete;
 mod direction;
 pub(crate) mod duplicates;
 pub(crate) mod insert;
+mod lookahead;
 pub(crate) mod near;
 pub(crate) mod path;
 pub(crate) mod range;

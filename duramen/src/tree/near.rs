@@ -18,7 +18,7 @@ use crate::prefetch::{LINE, prefetch};
 
 /// The leaf that comes next, fetched little by little while the one before it is walked.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Ahead<'p> {
+pub(crate) struct UpcomingLeaf<'p> {
     bytes: &'p [u8],
     fetched: usize,
     /// Cache lines that are fetched with each entry given: all of the leaf is there when its turn comes.
@@ -28,15 +28,15 @@ pub(crate) struct Ahead<'p> {
 /// So many at least.
 const LINES_AHEAD: usize = 3;
 
-impl<'p> Ahead<'p> {
+impl<'p> UpcomingLeaf<'p> {
     /// The leaf beside the path's, which has so many entries.
-    pub(crate) fn of<P: Pages>(path: &Path, pages: &'p P, direction: Direction, entries: usize) -> Ahead<'p> {
+    pub(crate) fn of<P: Pages>(path: &Path, pages: &'p P, direction: Direction, entries: usize) -> UpcomingLeaf<'p> {
         let [next, after] = path.upcoming(pages, direction);
         // To find where a page lies in memory takes the processor longer than to fetch a line of it.
         prefetch(after.unwrap_or_default(), 0);
         let bytes = next.unwrap_or_default();
         let lines = (bytes.len() / LINE).div_ceil(entries.max(1));
-        Ahead { bytes, fetched: 0, lines: lines.max(LINES_AHEAD) }
+        UpcomingLeaf { bytes, fetched: 0, lines: lines.max(LINES_AHEAD) }
     }
 
     /// Fetches some more of it.
@@ -76,7 +76,7 @@ pub(crate) struct Near<'p> {
     /// Whether the table has duplicates, and their size if they have one.
     duplicates: bool,
     item: usize,
-    ahead: Ahead<'p>,
+    upcoming: UpcomingLeaf<'p>,
 }
 
 impl<'p> Near<'p> {
@@ -91,9 +91,9 @@ impl<'p> Near<'p> {
         let leaf = open_cells(pages, step.page).ok()?;
         let (cell, item) = (leaf.cell(step.index).ok()?, item_of(t.tree));
         let values = values_at(pages, position, &cell, item)?;
-        let ahead =
-            walking.map(|direction| Ahead::of(&position.path, pages, direction, leaf.len())).unwrap_or_default();
-        Some(Near { leaf, key: cell.key, values, duplicates: t.tree.has_duplicates(), item, ahead })
+        let upcoming =
+            walking.map(|direction| UpcomingLeaf::of(&position.path, pages, direction, leaf.len())).unwrap_or_default();
+        Some(Near { leaf, key: cell.key, values, duplicates: t.tree.has_duplicates(), item, upcoming })
     }
 
     /// Follows the position, which was moved by something else to another place of the same leaf. False if that is damaged.
@@ -107,7 +107,7 @@ impl<'p> Near<'p> {
     /// Around an entry of a table without duplicates, which the position is on.
     #[inline(always)]
     pub(crate) fn of(leaf: Leaf<'p>, key: &'p [u8]) -> Near<'p> {
-        Near { leaf, key, values: Values::One, duplicates: false, item: 0, ahead: Ahead::default() }
+        Near { leaf, key, values: Values::One, duplicates: false, item: 0, upcoming: UpcomingLeaf::default() }
     }
 
     /// Moves a position from the last key of its leaf, which this is, to the first of the next leaf, or backwards: that leaf,
@@ -120,8 +120,8 @@ impl<'p> Near<'p> {
         direction: Direction,
     ) -> Result<Option<(Near<'p>, Cell<'p>)>> {
         let Some((leaf, cell)) = position.next_leaf(pages, t, edge, direction)? else { return Ok(None) };
-        let ahead = Ahead::of(&position.path, pages, direction, leaf.len());
-        let mut near = Near { ahead, ..Near::of(leaf, cell.key) };
+        let upcoming = UpcomingLeaf::of(&position.path, pages, direction, leaf.len());
+        let mut near = Near { upcoming, ..Near::of(leaf, cell.key) };
         if !t.tree.has_duplicates() {
             return Ok(Some((near, cell)));
         }
@@ -288,7 +288,7 @@ impl<'p> Near<'p> {
         prefetch_beyond(&self.leaf, to, direction);
         let pair = self.leaf.plain(to)?;
         self.stand_on(position, to, pair.0);
-        self.ahead.fetch();
+        self.upcoming.fetch();
         Some(pair)
     }
 
@@ -308,7 +308,7 @@ impl<'p> Near<'p> {
             (cell.value, cell.kind) = (self.enter_values(position, &cell, direction.entrance())?, CellKind::Plain);
         }
         self.stand_on(position, to, cell.key);
-        self.ahead.fetch();
+        self.upcoming.fetch();
         Some(cell)
     }
 

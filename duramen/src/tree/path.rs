@@ -6,7 +6,7 @@
 //! transaction. Its last index may be one past the leaf's end after a seek or a removal (a *gap*): `settle` moves
 //! such a path to the next entry.
 
-use super::ahead::Ahead;
+use super::lookahead::Lookahead;
 use super::{AnyLeaf, Direction, End, Pages, Tree, at, below, damaged, open_branch, open_leaf};
 use crate::advice::Advice;
 use crate::error::Result;
@@ -29,12 +29,12 @@ pub(crate) struct Path {
     /// Leaves between this one and the one that the path first led to; below zero if it has gone backwards.
     leaves_passed: i64,
     /// What is to be asked for ahead of a walk; nothing where memory holds the file.
-    ahead: Option<Box<Ahead>>,
+    lookahead: Option<Box<Lookahead>>,
 }
 
 impl Default for Path {
     fn default() -> Path {
-        Path { steps: [Step::default(); DEPTH_MAX], len: 0, leaves_passed: 0, ahead: None }
+        Path { steps: [Step::default(); DEPTH_MAX], len: 0, leaves_passed: 0, lookahead: None }
     }
 }
 
@@ -305,7 +305,7 @@ impl Path {
     #[cold]
     fn look_ahead<P: Pages + ?Sized>(&mut self, pages: &P, advice: &Advice, from: Child, direction: Direction) {
         let steps = &self.steps[..self.len];
-        self.ahead.get_or_insert_default().step(pages, advice, from, steps, direction);
+        self.lookahead.get_or_insert_default().step(pages, advice, from, steps, direction);
     }
 
     /// [`Path::check_passed`], for a path that has come from this leaf.

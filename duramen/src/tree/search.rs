@@ -1,6 +1,6 @@
 //! Finding one key: the hottest path of the engine.
 
-use super::{Pages, Tree, ahead, at, below, open_branch, open_cells};
+use super::{Pages, Tree, at, below, lookahead, open_branch, open_cells};
 use crate::advice::Advice;
 use crate::error::Result;
 use crate::format::leaf::{Cell, CellKind};
@@ -90,13 +90,13 @@ fn ask_for<P: Pages>(pages: &P, advice: &Advice, tree: &Tree, order: &Order, nee
             let i = at(*child, branch.search(needle, order))?;
             *child = at(*child, branch.child(i))?;
         }
-        wanted.extend(children.iter().copied().filter_map(ahead::page_of));
+        wanted.extend(children.iter().copied().filter_map(lookahead::page_of));
         advice.ask(&mut wanted);
     }
     for (child, needle) in children.iter().zip(needles) {
         let cell = at(*child, open_cells(pages, *child)?.get(needle, order))?;
         let large = cell.filter(|cell| cell.kind == CellKind::Overflow);
-        wanted.extend(large.and_then(|cell| ahead::run_of(cell.value, pages.page_size())));
+        wanted.extend(large.and_then(|cell| lookahead::run_of(cell.value, pages.page_size())));
     }
     if !wanted.is_empty() {
         advice.ask_runs(&mut wanted);

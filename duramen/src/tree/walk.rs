@@ -2,7 +2,7 @@
 //!
 //! Owns: the walk. Must not know: what it is for (proofs, checks, statistics).
 
-use super::{AnyLeaf, Pages, Tree, ahead, at, damaged, open_branch, open_leaf};
+use super::{AnyLeaf, Pages, Tree, at, damaged, lookahead, open_branch, open_leaf};
 use crate::error::Result;
 use crate::format::leaf::CellKind;
 use crate::format::overflow::Stub;
@@ -54,7 +54,7 @@ fn visit(pages: &dyn Pages, child: Child, level: u8, place: Place, visitor: &mut
     let branch = open_branch(pages, child, level)?;
     for i in 0..branch.len() {
         if let Some(advice) = pages.scarce() {
-            ahead::ask_for_children(advice, &branch, i);
+            lookahead::ask_for_children(advice, &branch, i);
         }
         visit(pages, at(child, branch.child(i))?, level - 1, place, visitor)?;
     }

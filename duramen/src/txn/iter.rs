@@ -19,7 +19,7 @@ use crate::format::page::Child;
 use crate::order::{Needle, Order};
 use crate::tree::cursor::{Pair, prefetch_beyond};
 use crate::tree::duplicates::Orders;
-use crate::tree::near::Ahead;
+use crate::tree::near::UpcomingLeaf;
 use crate::tree::range::check_bounds;
 use crate::tree::{Direction, Pages, Path, Tree, at, open_cells, value};
 
@@ -176,7 +176,7 @@ struct WalkEnd<'t> {
     leaf: Leaf<'t>,
     index: usize,
     limit: Limit,
-    ahead: Ahead<'t>,
+    upcoming: UpcomingLeaf<'t>,
     /// How many entries it gave of the leaf where the walk began, which nobody has fetched.
     begun: Option<u32>,
 }
@@ -231,7 +231,7 @@ impl<'t> Leaves<'t> {
         let leaf = on!(self.source, pages => open_cells(pages, step.page))?;
         let limit = at(step.page, limit_in(&leaf, &self.order, to, direction))?;
         let index = step.index + usize::from(after);
-        Ok(WalkEnd { path, page: step.page, leaf, index, limit, ahead: Ahead::default(), begun: Some(0) })
+        Ok(WalkEnd { path, page: step.page, leaf, index, limit, upcoming: UpcomingLeaf::default(), begun: Some(0) })
     }
 
     fn finish<T>(&mut self, result: Result<Option<T>>) -> Option<Result<T>> {
@@ -297,7 +297,7 @@ impl<'t> Leaves<'t> {
             };
             if front.index < limit.index {
                 front.index += 1;
-                front.ahead.fetch();
+                front.upcoming.fetch();
                 if front.begun.is_some() {
                     on!(self.source, pages => front.go_on(pages, Direction::Forwards));
                 }
@@ -329,7 +329,7 @@ impl<'t> Leaves<'t> {
             };
             if back.index > limit.index {
                 back.index -= 1;
-                back.ahead.fetch();
+                back.upcoming.fetch();
                 if back.begun.is_some() {
                     on!(self.source, pages => back.go_on(pages, Direction::Backwards));
                 }
@@ -360,8 +360,11 @@ impl<'t> WalkEnd<'t> {
         }
         (self.page, self.leaf) = (step.page, leaf);
         self.limit = at(step.page, limit_in(&leaf, order, to, direction))?;
-        self.ahead =
-            if self.limit.goes_on { Ahead::of(&self.path, pages, direction, leaf.len()) } else { Ahead::default() };
+        self.upcoming = if self.limit.goes_on {
+            UpcomingLeaf::of(&self.path, pages, direction, leaf.len())
+        } else {
+            UpcomingLeaf::default()
+        };
         self.begun = None;
         Ok(true)
     }
@@ -372,7 +375,7 @@ impl<'t> WalkEnd<'t> {
         let given = self.begun.map_or(0, |given| given + 1);
         self.begun = Some(given);
         if given == FEW && self.limit.goes_on {
-            self.ahead = Ahead::of(&self.path, pages, direction, self.leaf.len());
+            self.upcoming = UpcomingLeaf::of(&self.path, pages, direction, self.leaf.len());
         }
     }
 }

@@ -25,7 +25,7 @@ const WRITERS: &str = "a pointer that only a writer's memory may hold";
 /// not reused, and no others are held back. Keep one for as long as it is useful; [`Snapshot::reset`] lets go of the
 /// state and keeps the object.
 pub struct Snapshot<'db> {
-    store: Held<'db>,
+    store: StoreRef<'db>,
     slot: Option<ReadSlot>,
     horizon: Horizon,
     main: Tree,
@@ -33,19 +33,19 @@ pub struct Snapshot<'db> {
 }
 
 /// A snapshot borrows its database or shares it.
-pub(crate) enum Held<'db> {
+pub(crate) enum StoreRef<'db> {
     Borrowed(&'db Store),
     Shared(Arc<Store>),
 }
 
-impl std::ops::Deref for Held<'_> {
+impl std::ops::Deref for StoreRef<'_> {
     type Target = Store;
 
     #[inline]
     fn deref(&self) -> &Store {
         match self {
-            Held::Borrowed(store) => store,
-            Held::Shared(store) => store,
+            StoreRef::Borrowed(store) => store,
+            StoreRef::Shared(store) => store,
         }
     }
 }
@@ -58,19 +58,19 @@ impl std::fmt::Debug for Snapshot<'_> {
 
 impl<'db> Snapshot<'db> {
     #[inline]
-    pub(crate) fn begin(store: Held<'db>) -> Result<Snapshot<'db>> {
+    pub(crate) fn begin(store: StoreRef<'db>) -> Result<Snapshot<'db>> {
         let (slot, newest) = store.begin_read(Stay::Long)?;
         Ok(Snapshot::of(store, Some(slot), &newest))
     }
 
     /// Numbers of the newest commit, and no hold on it.
-    pub(crate) fn glance(store: Held<'db>) -> Result<Snapshot<'db>> {
+    pub(crate) fn glance(store: StoreRef<'db>) -> Result<Snapshot<'db>> {
         let newest = store.glance()?;
         Ok(Snapshot::of(store, None, &newest))
     }
 
     #[inline]
-    fn of(store: Held<'db>, slot: Option<ReadSlot>, shown: &Published) -> Snapshot<'db> {
+    fn of(store: StoreRef<'db>, slot: Option<ReadSlot>, shown: &Published) -> Snapshot<'db> {
         let state = Unpacked::of(shown);
         let late = Late::new(store.settings.late_checks);
         Snapshot { store, slot, horizon: state.horizon(shown.txnid), main: state.catalog, late }

@@ -38,18 +38,18 @@ fn what_was_synced_beside_a_transaction_is_durable_from_the_next_one_on_and_nobo
 }
 
 /// A flush that goes on until this is dropped.
-struct Held(Slow);
+struct HeldFlush(Slow);
 
-impl Drop for Held {
+impl Drop for HeldFlush {
     fn drop(&mut self) {
         self.0.lock().held = false;
     }
 }
 
 /// Begins to sync; returns when the disk is at it.
-fn syncing<'s>(threads: &'s Scope<'s, '_>, db: &'s Database, slow: &Slow) -> (Held, ScopedJoinHandle<'s, bool>) {
+fn syncing<'s>(threads: &'s Scope<'s, '_>, db: &'s Database, slow: &Slow) -> (HeldFlush, ScopedJoinHandle<'s, bool>) {
     slow.lock().held = true;
-    let (held, before) = (Held(slow.clone()), slow.flushes());
+    let (held, before) = (HeldFlush(slow.clone()), slow.flushes());
     let syncing = threads.spawn(|| db.sync().is_ok());
     while slow.flushes() == before {
         thread::sleep(Duration::from_millis(1));

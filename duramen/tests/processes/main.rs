@@ -124,17 +124,17 @@ fn role_unfinished() -> Result<()> {
     Ok(())
 }
 
-struct Writer {
+struct WriterProcess {
     role: Role,
     name: String,
     acknowledged: u64,
 }
 
-impl Writer {
+impl WriterProcess {
     /// Starts one that goes on where an earlier one of this name was killed.
-    fn start(path: &str, name: &str, random: &mut Random, kind: &str, acknowledged: u64) -> Writer {
+    fn start(path: &str, name: &str, random: &mut Random, kind: &str, acknowledged: u64) -> WriterProcess {
         let role = start("role_writer", &[path, name, &random.next().to_string(), kind]);
-        Writer { role, name: name.to_string(), acknowledged }
+        WriterProcess { role, name: name.to_string(), acknowledged }
     }
 
     fn hear(&mut self, commits: u64) {
@@ -165,7 +165,7 @@ fn kill_the_only_process(kind: &str, rounds: u64) -> Result<()> {
     let (_dir, path) = scratch();
     let mut made = 0;
     for _ in 0..rounds {
-        let mut writer = Writer::start(&path, "writer", &mut random, kind, made);
+        let mut writer = WriterProcess::start(&path, "writer", &mut random, kind, made);
         let commits = random.below(12);
         writer.hear(commits);
         let killed = writer.kill();
@@ -201,7 +201,7 @@ fn a_file_that_was_put_back_after_a_kill_is_opened_as_what_it_is() -> Result<()>
     let mut random = Random::new();
     let (_dir, path) = scratch();
     drop(Database::open(&path)?);
-    let mut writer = Writer::start(&path, "writer", &mut random, "relaxed", 0);
+    let mut writer = WriterProcess::start(&path, "writer", &mut random, "relaxed", 0);
     writer.hear(3);
     let killed = writer.kill();
     let db = Database::open(&path)?;
@@ -210,7 +210,7 @@ fn a_file_that_was_put_back_after_a_kill_is_opened_as_what_it_is() -> Result<()>
     let made = assert_kept(&db, &killed);
     drop(db);
     let early = std::fs::read(&path).unwrap();
-    let mut writer = Writer::start(&path, "writer", &mut random, "relaxed", made);
+    let mut writer = WriterProcess::start(&path, "writer", &mut random, "relaxed", made);
     writer.hear(40);
     let killed = writer.kill();
     let late = std::fs::read(&path).unwrap();
@@ -245,7 +245,7 @@ fn opening_after_a_kill_leaves_the_file_as_it_is() -> Result<()> {
     let mut random = Random::new();
     let (_dir, path) = scratch();
     drop(Database::open(&path)?);
-    let mut writer = Writer::start(&path, "writer", &mut random, "relaxed", 0);
+    let mut writer = WriterProcess::start(&path, "writer", &mut random, "relaxed", 0);
     writer.hear(20);
     let killed = writer.kill();
     let modified = || std::fs::metadata(&path).unwrap().modified().unwrap();
@@ -264,8 +264,8 @@ fn writers_and_readers_go_on_when_any_of_them_is_stopped_or_killed() -> Result<(
     let (_dir, path) = scratch();
     let db = Database::open(&path)?;
     let kinds = ["durable", "relaxed", "reopening"];
-    let mut writers: Vec<Writer> =
-        (0..2).map(|i| Writer::start(&path, &format!("writer {i}"), &mut random, kinds[i], 0)).collect();
+    let mut writers: Vec<WriterProcess> =
+        (0..2).map(|i| WriterProcess::start(&path, &format!("writer {i}"), &mut random, kinds[i], 0)).collect();
     let mut readers: Vec<Role> = (0..2).map(|_| start("role_reader", &[&path])).collect();
     for round in 0..rounds {
         for writer in &mut writers {
@@ -284,7 +284,7 @@ fn writers_and_readers_go_on_when_any_of_them_is_stopped_or_killed() -> Result<(
         let victim = random.below(2) as usize;
         let name = format!("writer {}", 2 + round);
         let kind = kinds[random.below(3) as usize];
-        let started = Writer::start(&path, &name, &mut random, kind, 0);
+        let started = WriterProcess::start(&path, &name, &mut random, kind, 0);
         let killed = std::mem::replace(&mut writers[victim], started).kill();
         assert_kept(&db, &killed);
         if random.below(2) == 0 {
@@ -293,7 +293,7 @@ fn writers_and_readers_go_on_when_any_of_them_is_stopped_or_killed() -> Result<(
         }
         db.update(|txn| ledger::change(txn, &mut random, "parent", 20))?;
     }
-    let killed: Vec<_> = writers.into_iter().map(Writer::kill).collect();
+    let killed: Vec<_> = writers.into_iter().map(WriterProcess::kill).collect();
     readers.into_iter().for_each(|reader| drop(reader.kill()));
     killed.iter().for_each(|killed| _ = assert_kept(&db, killed));
     db.update(|txn| ledger::change(txn, &mut random, "parent", 20))?;

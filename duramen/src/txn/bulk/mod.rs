@@ -5,11 +5,11 @@
 //!
 //! Large values are written when they are pushed; what is sorted then is the stub that stands for each.
 
+mod block_writer;
 mod options;
 mod output;
-mod writer;
 
-pub(super) use writer::Gate;
+pub(super) use block_writer::Gate;
 
 use std::cmp::Ordering;
 use std::path::Path;

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-use super::writer::{BLOCK_BYTES, Filled, Totals, Writer};
+use super::block_writer::{BLOCK_BYTES, BlockWriter, Filled, Totals};
 use crate::error::Result;
 use crate::format::overflow::{self, Stub};
 use crate::format::page::{self, Child, RUN_HEADER};
@@ -74,15 +74,15 @@ impl Stream {
 
 /// Gathers blocks and hands them to the writing thread, which is started for the first.
 struct Pen {
-    writer: Option<Writer>,
+    writer: Option<BlockWriter>,
     keep_cached: bool,
 }
 
 impl Pen {
-    fn writer(&mut self, work: &Work) -> Result<&mut Writer> {
+    fn writer(&mut self, work: &Work) -> Result<&mut BlockWriter> {
         match &mut self.writer {
             Some(writer) => Ok(writer),
-            none => Ok(none.insert(Writer::start(&work.store, work.gate(), work.txnid, self.keep_cached)?)),
+            none => Ok(none.insert(BlockWriter::start(&work.store, work.gate(), work.txnid, self.keep_cached)?)),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::format::leaf::{Cell, CellKind};
 use crate::tree::cursor::{Pair, Position, Trunk};
 use crate::tree::near::Near;
 use crate::tree::{Direction, Pages, value};
-use crate::txn::held::Held;
+use crate::txn::held_leaf::HeldLeaf;
 use crate::txn::place::spill_if_large;
 use crate::txn::table_mut::TableMut;
 use crate::txn::update::{self, Guide, Mode, Offer, Put, Value};
@@ -41,7 +41,7 @@ pub struct WriteCursor {
     /// In the leaf only while `held` has that.
     pub(super) anchor: Anchor,
     /// The leaf that it is in, while it walks.
-    pub(super) held: Held,
+    pub(super) held: HeldLeaf,
     /// It has stored over its entry since its last step. Who stores and steps in turn need not have the leaf kept open.
     stores: bool,
 }
@@ -72,7 +72,7 @@ impl fmt::Debug for WriteCursor {
 
 impl WriteCursor {
     pub(in crate::txn) fn new(table: TableId) -> WriteCursor {
-        let (position, anchor, held) = (Position::default(), Anchor::default(), Held::none());
+        let (position, anchor, held) = (Position::default(), Anchor::default(), HeldLeaf::none());
         WriteCursor { table, position, epoch: 0, anchor, held, stores: false }
     }
 

@@ -47,7 +47,7 @@ pub(crate) fn ask_for_children(advice: &Advice, branch: &Branch<'_>, i: usize) {
 
 /// What a path remembers of a walk along leaves.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ahead {
+pub(crate) struct Lookahead {
     /// The leaf that the walk came to last: it goes on if it leaves from there, in the same direction.
     at: Child,
     direction: Direction,
@@ -61,7 +61,7 @@ pub(crate) struct Ahead {
     scout: Option<Scout>,
 }
 
-impl Ahead {
+impl Lookahead {
     /// Notes a step of the walk from leaf `from` to the one that the steps lead to; asks for leaves if it is time.
     pub(super) fn step<P: Pages + ?Sized>(
         &mut self,
@@ -73,7 +73,7 @@ impl Ahead {
     ) {
         let Some((leaf, branches)) = steps.split_last() else { return };
         if self.at != from || self.direction != direction {
-            *self = Ahead { direction, ..Ahead::default() };
+            *self = Lookahead { direction, ..Lookahead::default() };
         }
         self.at = leaf.page;
         self.walked += 1;

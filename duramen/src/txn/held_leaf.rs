@@ -21,7 +21,7 @@ use crate::tree::near::Near;
 
 /// See the module's head.
 #[derive(Clone)]
-pub(super) struct Held {
+pub(super) struct HeldLeaf {
     /// Of that stamp, or never opened.
     near: MaybeUninit<Near<'static>>,
     stamp: Option<Stamp>,
@@ -29,15 +29,15 @@ pub(super) struct Held {
     lasts: bool,
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for HeldLeaf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Held(..)")
+        f.write_str("HeldLeaf(..)")
     }
 }
 
-impl Held {
-    pub(super) fn none() -> Held {
-        Held { near: MaybeUninit::uninit(), stamp: None, lasts: false }
+impl HeldLeaf {
+    pub(super) fn none() -> HeldLeaf {
+        HeldLeaf { near: MaybeUninit::uninit(), stamp: None, lasts: false }
     }
 
     /// Opens the leaf that the position is in; for a walk in that direction.

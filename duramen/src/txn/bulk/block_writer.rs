@@ -62,39 +62,39 @@ pub(super) struct Filled {
 }
 
 /// The thread, as those who give it work see it.
-pub(super) struct Writer {
+pub(super) struct BlockWriter {
     store: Arc<Store>,
     /// `None` once it was waited for.
-    work: Option<WithThread<Work>>,
+    running: Option<WithThread<Running>>,
 }
 
-struct Work {
+struct Running {
     blocks: SyncSender<Filled>,
     /// Blocks to be filled again.
     empty: Receiver<Block>,
     thread: JoinHandle<Result<Totals>>,
 }
 
-impl Writer {
+impl BlockWriter {
     /// Pages get the birth `birth`. `keep_cached`: they shall be in the page cache afterwards.
-    pub(super) fn start(store: &Arc<Store>, gate: Arc<Gate>, birth: Txnid, keep_cached: bool) -> Result<Writer> {
+    pub(super) fn start(store: &Arc<Store>, gate: Arc<Gate>, birth: Txnid, keep_cached: bool) -> Result<BlockWriter> {
         let (blocks, todo) = sync_channel(WAITING);
         let (done, empty) = channel();
         let shared = store.clone();
         let thread = spawn("duramen load", move || write_all((&shared, &gate), birth, keep_cached, &todo, &done))?;
-        Ok(Writer { store: store.clone(), work: Some(WithThread::new(Work { blocks, empty, thread })) })
+        Ok(BlockWriter { store: store.clone(), running: Some(WithThread::new(Running { blocks, empty, thread })) })
     }
 
     /// A block to be filled.
     pub(super) fn block(&mut self) -> Block {
-        let work = self.work.as_mut().and_then(|work| work.get().ok());
-        work.and_then(|work| work.empty.try_recv().ok()).unwrap_or_else(|| Block::new(BLOCK_BYTES))
+        let running = self.running.as_mut().and_then(|running| running.get().ok());
+        running.and_then(|running| running.empty.try_recv().ok()).unwrap_or_else(|| Block::new(BLOCK_BYTES))
     }
 
     /// Hands over pages; the error is that of an earlier write.
     pub(super) fn send(&mut self, filled: Filled) -> Result<()> {
-        let Some(work) = &mut self.work else { return Err(Error::TxnFailed) };
-        match work.get()?.blocks.send(filled) {
+        let Some(running) = &mut self.running else { return Err(Error::TxnFailed) };
+        match running.get()?.blocks.send(filled) {
             Ok(()) => Ok(()),
             Err(_) => Err(self.wait().err().unwrap_or(Error::TxnFailed)),
         }
@@ -102,8 +102,8 @@ impl Writer {
 
     /// Lets the thread write what it has, and end.
     pub(super) fn wait(&mut self) -> Result<Totals> {
-        let Some(work) = self.work.take() else { return Err(Error::TxnFailed) };
-        let Work { blocks, thread, .. } = work.into_inner()?;
+        let Some(running) = self.running.take() else { return Err(Error::TxnFailed) };
+        let Running { blocks, thread, .. } = running.into_inner()?;
         // Without a sender there is nothing more to come.
         drop(blocks);
         join(thread).inspect_err(|error| {
@@ -112,9 +112,9 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for BlockWriter {
     fn drop(&mut self) {
-        if self.work.is_some() {
+        if self.running.is_some() {
             // The load was given up, and what its last writes met is of no account.
             drop(self.wait());
         }
