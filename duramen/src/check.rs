@@ -121,7 +121,7 @@ impl HeldCommit<'_> {
     fn ledger(&self) -> Result<Ledger> {
         let mut ledger = Ledger::load(&self.store.pager, &self.meta)?;
         let mut live = Vec::new();
-        self.store.shared.live(&mut live)?;
+        self.store.shared.collect_live(&mut live)?;
         live.push(self.store.shared.durable());
         live.sort_unstable();
         live.dedup();

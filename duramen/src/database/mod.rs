@@ -297,7 +297,7 @@ impl Database {
         let mut readers: Vec<Reader> = self
             .store
             .shared
-            .readers()?
+            .list_readers()?
             .into_iter()
             .map(|r| Reader {
                 pid: r.pid,

@@ -89,12 +89,12 @@ impl Favour {
             lock::unlock(file, WRITER)?;
             return Err(error);
         }
-        self.count(file, header, was_favoured);
+        self.note_taken(file, header, was_favoured);
         Ok(())
     }
 
     /// Notes that this handle has the kernel's lock, and whether it should not need it the next time.
-    fn count(&self, file: &File, header: &Header, was_favoured: bool) {
+    fn note_taken(&self, file: &File, header: &Header, was_favoured: bool) {
         let before = header.taken.word.fetch_add(1, Ordering::Relaxed);
         let last = self.taken.swap(before.wrapping_add(1), Ordering::Relaxed);
         if last != before || was_favoured {

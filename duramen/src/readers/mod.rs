@@ -94,7 +94,7 @@ const fn byte(at: u64) -> Range<u64> {
 /// Whether a handle is the first to have the database open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
-    /// Nobody else has it open: recover, publish, then call [`Shared::opened`].
+    /// Nobody else has it open: recover, publish, then call [`Shared::let_others_in`].
     First,
     /// Others have it open, or had until they died; the state is theirs.
     Joined,
@@ -147,8 +147,8 @@ pub(crate) struct Shared {
     counts_in: Option<u32>,
     /// Others were flushing when this handle joined them, and may be yet.
     joined_amid_flushes: AtomicBool,
-    /// See [`Shared::a_while_has_passed`].
-    while_passed: AtomicBool,
+    /// See [`Shared::take_time_passed`].
+    time_passed: AtomicBool,
 }
 
 /// Where a thread found its last slot, so that it looks there first.
@@ -207,7 +207,7 @@ impl Shared {
             id,
             counts_in: None,
             joined_amid_flushes: AtomicBool::new(false),
-            while_passed: AtomicBool::new(false),
+            time_passed: AtomicBool::new(false),
         }
     }
 
@@ -218,7 +218,7 @@ impl Shared {
     }
 
     /// Lets the others in: the first opener's recovered state is published.
-    pub(crate) fn opened(&self) -> Result<()> {
+    pub(crate) fn let_others_in(&self) -> Result<()> {
         self.check()?;
         self.memory.header().ready.store(1, Ordering::Release);
         match self.memory.file() {
@@ -227,9 +227,9 @@ impl Shared {
         }
     }
 
-    /// Whether nobody else has the database open; nobody can join any more if so, before this handle is gone. To be
-    /// asked when closing. When two close at once it may be neither's answer.
-    pub(crate) fn last_one(&self) -> Result<bool> {
+    /// If nobody else has the database open, nobody can join any more before this handle is gone; whether it is so. For who
+    /// closes. When two close at once it may be neither.
+    pub(crate) fn lock_out_others(&self) -> Result<bool> {
         self.check()?;
         self.memory.file().map_or(Ok(true), |file| lock::try_lock(file, OPENER, Kind::Exclusive))
     }
@@ -292,7 +292,7 @@ impl Shared {
             let (now, before) = (coarse_unix_ms(), slot.since.load(Ordering::Relaxed));
             slot.since.store(now, Ordering::Relaxed);
             if now / WHILE_MS != before / WHILE_MS {
-                self.while_passed.store(true, Ordering::Relaxed);
+                self.time_passed.store(true, Ordering::Relaxed);
             }
             slot.thread.store(this_thread(), Ordering::Relaxed);
         } else {
@@ -309,10 +309,10 @@ impl Shared {
     }
 
     /// Whether some seconds have gone by since somebody read before, at the last time that somebody who stays began to. It is told
-    /// once.
+    /// once, and then forgotten.
     #[inline]
-    pub(crate) fn a_while_has_passed(&self) -> bool {
-        self.while_passed.load(Ordering::Relaxed) && self.while_passed.swap(false, Ordering::Relaxed)
+    pub(crate) fn take_time_passed(&self) -> bool {
+        self.time_passed.load(Ordering::Relaxed) && self.time_passed.swap(false, Ordering::Relaxed)
     }
 
     /// Gives a snapshot back.
@@ -375,7 +375,7 @@ impl Shared {
 
     /// Fills `out` with the snapshots that anyone holds, ascending, each once. Every reader of a snapshot older than
     /// what was newest before the call is in it. Readers that died are cleared away.
-    pub(crate) fn live(&self, out: &mut Vec<Txnid>) -> Result<()> {
+    pub(crate) fn collect_live(&self, out: &mut Vec<Txnid>) -> Result<()> {
         self.check()?;
         out.clear();
         // Holding the newest keeps nothing from being reused, so it is not worth asking the kernel about.
@@ -392,8 +392,9 @@ impl Shared {
         Ok(())
     }
 
-    /// The data file is about to be flushed. If the process dies before [`Flushing::over`] nobody knows how that ended.
-    pub(crate) fn flushing(&self) -> Flushing {
+    /// Tells the others that the data file is about to be flushed. If the process dies before [`Flushing::end`] nobody knows how
+    /// that ended.
+    pub(crate) fn announce_flush(&self) -> Flushing {
         let flushing = Flushing { memory: self.memory.clone(), counted_in: self.counts_in };
         // In this order, so that those of the dead are in doubt.
         self.doubt().fetch_add(flushing.weight(), Ordering::AcqRel);
@@ -406,7 +407,7 @@ impl Shared {
         self.counts_in.is_some()
     }
 
-    /// The data file has been flushed just now.
+    /// Notes that the data file has been flushed just now.
     pub(crate) fn note_flush(&self) {
         self.memory.header().flushed_at.word.store(coarse_unix_ms(), Ordering::Relaxed);
     }
@@ -422,7 +423,7 @@ impl Shared {
         self.checkpoints_due().fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Whether that was asked of this writer. It is so until [`Shared::checkpoint_made`].
+    /// Whether that was asked of this writer. It is so until [`Shared::note_checkpoint`].
     pub(crate) fn is_checkpoint_asked_for(&self) -> bool {
         self.checkpoints_due().load(Ordering::SeqCst) != 0
     }
@@ -438,8 +439,8 @@ impl Shared {
         let _ = self.checkpoints_due().fetch_update(Ordering::SeqCst, Ordering::Relaxed, less);
     }
 
-    /// What was asked for has been done, by the writer.
-    pub(crate) fn checkpoint_made(&self) {
+    /// Notes that what was asked for has been done, by the writer.
+    pub(crate) fn note_checkpoint(&self) {
         self.checkpoints_due().store(0, Ordering::SeqCst);
     }
 
@@ -447,15 +448,15 @@ impl Shared {
         &self.memory.header().checkpoints_due.word
     }
 
-    /// What is in the page cache may never reach the disk.
-    pub(crate) fn failed(&self) {
+    /// Notes that what is in the page cache may never reach the disk.
+    pub(crate) fn note_failure(&self) {
         self.doubt().fetch_or(FAILED, Ordering::AcqRel);
     }
 
     /// Whether that may be so, as the writer sees it: not while those who flush are alive, unless they were at it before this
-    /// handle joined them.
-    pub(crate) fn in_doubt(&self) -> bool {
-        if self.may_be_untold() {
+    /// handle joined them. Those who died while they flushed are cleared away.
+    pub(crate) fn look_into_doubt(&self) -> bool {
+        if self.look_again_for_flushers() {
             return true;
         }
         if self.doubt().load(Ordering::Acquire) == 0 {
@@ -466,9 +467,9 @@ impl Shared {
         self.doubt().load(Ordering::Acquire) >= UNCOUNTED
     }
 
-    /// Whether others flush who did when this handle joined them: the kernel tells of a failure who has the file open by then,
-    /// and nobody who opens it later. Until they say how it ended it may have failed.
-    pub(crate) fn may_be_untold(&self) -> bool {
+    /// Whether others still flush who did when this handle joined them; once they do not, that is noted. The kernel tells of a
+    /// failure who has the file open by then, and nobody who opens it later. Until they say how it ended it may have failed.
+    pub(crate) fn look_again_for_flushers(&self) -> bool {
         self.joined_amid_flushes.load(Ordering::Relaxed) && {
             let still = self.do_others_flush();
             // Who is done has left word of a failure before.
@@ -484,13 +485,13 @@ impl Shared {
             || counts.any(|count| count.load(Ordering::Acquire) > 0)
     }
 
-    /// Whether it is not only that somebody flushes.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.in_doubt() && self.doubt().load(Ordering::Acquire) >= FAILED
+    /// As [`Shared::look_into_doubt`]; whether it is not only that somebody flushes.
+    pub(crate) fn look_into_failure(&self) -> bool {
+        self.look_into_doubt() && self.doubt().load(Ordering::Acquire) >= FAILED
     }
 
-    /// All that could be doubted has been written again, and flushed.
-    pub(crate) fn out_of_doubt(&self) {
+    /// Ends all doubt: what there was of it has been written again, and flushed.
+    pub(crate) fn clear_doubt(&self) {
         self.joined_amid_flushes.store(false, Ordering::Relaxed);
         self.doubt().fetch_and(UNCOUNTED - 1, Ordering::AcqRel);
     }
@@ -499,8 +500,8 @@ impl Shared {
         &self.memory.header().doubt.word
     }
 
-    /// All running read transactions.
-    pub(crate) fn readers(&self) -> Result<Vec<ReaderInfo>> {
+    /// All running read transactions; readers that died are cleared away.
+    pub(crate) fn list_readers(&self) -> Result<Vec<ReaderInfo>> {
         self.clear_dead()?;
         let mut readers = Vec::new();
         for number in 0..self.memory.blocks()? {
@@ -555,7 +556,7 @@ impl Shared {
     /// Has the first writer find [`Inherited::Unsettled`] and be in doubt. For a first opener that may not write.
     pub(crate) fn leave_unsettled(&self) -> Result<()> {
         self.check()?;
-        self.failed();
+        self.note_failure();
         self.memory.header().writing.word.store(1, Ordering::Release);
         Ok(())
     }
@@ -599,8 +600,8 @@ impl Flushing {
         blocks::flushes_of(&self.memory, self.counted_in?)
     }
 
-    /// It is over: well, or else what is in the page cache may never reach the disk.
-    pub(crate) fn over(self, well: bool) {
+    /// Tells that it is over: well, or else what is in the page cache may never reach the disk.
+    pub(crate) fn end(self, well: bool) {
         let doubt = &self.memory.header().doubt.word;
         if !well {
             doubt.fetch_or(FAILED, Ordering::AcqRel);

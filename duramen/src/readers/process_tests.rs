@@ -105,10 +105,10 @@ fn what_a_child_process_does() {
             wait_for_parent();
         }
         "flush" => {
-            let flushing = shared.flushing();
+            let flushing = shared.announce_flush();
             say("flushing");
             wait_for_parent();
-            flushing.over(true);
+            flushing.end(true);
             say("flushed");
             wait_for_parent();
         }
@@ -139,7 +139,7 @@ fn what_a_child_process_does() {
             say("recovering");
             wait_for_parent();
             shared.publish(&commit(7)).unwrap();
-            shared.opened().unwrap();
+            shared.let_others_in().unwrap();
             say("recovered");
             wait_for_parent();
         }
@@ -160,19 +160,19 @@ fn what_a_child_process_does() {
 fn work(shared: &Shared) {
     shared.publish(&commit(7)).unwrap();
     shared.set_durable(Txnid(5)).unwrap();
-    shared.opened().unwrap();
+    shared.let_others_in().unwrap();
     let _reading = shared.begin_read(Stay::Long).unwrap();
     shared.publish(&commit(8)).unwrap();
     say("working");
     wait_for_parent();
     shared.lock_writer(Wait::No).unwrap();
-    let flushing = shared.flushing();
+    let flushing = shared.announce_flush();
     say("flushing");
     wait_for_parent();
-    flushing.over(true);
+    flushing.end(true);
     say("flushed");
     wait_for_parent();
-    shared.failed();
+    shared.note_failure();
     say("failed");
     wait_for_parent();
 }
@@ -206,7 +206,7 @@ fn what_the_dead_left_is_gone_on_with() {
 fn who_died_while_writing_leaves_that_to_be_settled() {
     let place = killed_when("flushed");
     let (shared, role) = place.inherit(OURS, 8);
-    assert_eq!((role, shared.in_doubt()), (Role::Joined, false));
+    assert_eq!((role, shared.look_into_doubt()), (Role::Joined, false));
     assert_eq!(shared.lock_writer(Wait::No).unwrap(), Inherited::Unsettled);
 }
 
@@ -220,7 +220,7 @@ fn nothing_is_gone_on_with_that_may_be_another_files_or_not_reach_the_disk() {
         ("failed", OURS, 8),
     ] {
         let (shared, role) = killed_when(word).inherit(identity, holds);
-        assert_eq!((role, shared.newest(), shared.in_doubt()), (Role::First, Txnid(0), false), "{word}");
+        assert_eq!((role, shared.newest(), shared.look_into_doubt()), (Role::First, Txnid(0), false), "{word}");
     }
 }
 
@@ -230,28 +230,28 @@ fn a_flush_is_in_doubt_once_its_process_has_died_and_not_before() {
     let shared = place.first(1);
     let mut flusher = Worker::start("flush", &place);
     flusher.expect("flushing");
-    let flushing = shared.flushing();
-    assert!(!shared.in_doubt(), "two are at it, and alive");
+    let flushing = shared.announce_flush();
+    assert!(!shared.look_into_doubt(), "two are at it, and alive");
     flusher.go_on();
     flusher.expect("flushed");
-    assert!(!shared.in_doubt());
+    assert!(!shared.look_into_doubt());
     flusher.kill();
-    assert!(!shared.in_doubt(), "it had flushed before");
+    assert!(!shared.look_into_doubt(), "it had flushed before");
     for taken_over in [false, true] {
         let mut flusher = Worker::start("flush", &place);
         flusher.expect("flushing");
         flusher.kill();
         let others = taken_over.then(|| place.joined());
-        assert!(shared.in_doubt());
-        assert!(others.is_none_or(|other| other.in_doubt()), "who has its place knows as well");
-        shared.out_of_doubt();
-        assert!(!shared.in_doubt());
+        assert!(shared.look_into_doubt());
+        assert!(others.is_none_or(|other| other.look_into_doubt()), "who has its place knows as well");
+        shared.clear_doubt();
+        assert!(!shared.look_into_doubt());
     }
     assert_eq!(shared.doubt().load(Ordering::Acquire), 1, "its own flush is under way");
-    flushing.over(true);
+    flushing.end(true);
     assert_eq!(shared.doubt().load(Ordering::Acquire), 0);
-    shared.failed();
-    assert!(shared.in_doubt());
+    shared.note_failure();
+    assert!(shared.look_into_doubt());
 }
 
 #[test]
@@ -263,11 +263,11 @@ fn a_reader_that_was_killed_is_cleared_by_the_next_scan() {
     shared.publish(&commit(2)).unwrap();
     assert_eq!(live(&shared), [1]);
     assert_eq!(shared.clear_dead().unwrap(), 0, "it lives");
-    assert_eq!(shared.readers().unwrap().len(), 100);
-    assert_eq!(shared.readers().unwrap()[0].pid, u64::from(reader.0.id()));
+    assert_eq!(shared.list_readers().unwrap().len(), 100);
+    assert_eq!(shared.list_readers().unwrap()[0].pid, u64::from(reader.0.id()));
     reader.kill();
     assert_eq!(live(&shared), []);
-    assert_eq!(shared.readers().unwrap(), []);
+    assert_eq!(shared.list_readers().unwrap(), []);
 }
 
 #[test]
@@ -375,7 +375,7 @@ fn whoever_opens_second_waits_for_the_firsts_recovery() {
         assert_eq!((role, shared.newest()), (Role::Joined, Txnid(7)));
         assert_eq!(shared.begin_read(Stay::Long).unwrap().1, commit(7));
         first.expect("recovered");
-        assert!(!shared.last_one().unwrap());
+        assert!(!shared.lock_out_others().unwrap());
     });
 }
 
@@ -389,7 +389,7 @@ fn if_the_first_dies_in_its_recovery_exactly_one_of_the_others_is_first() {
             let (shared, role) = place.open();
             if role == Role::First {
                 shared.publish(&commit(9)).unwrap();
-                shared.opened().unwrap();
+                shared.let_others_in().unwrap();
             }
             (shared, role)
         };
@@ -411,7 +411,7 @@ fn what_a_crash_left_behind_is_forgotten_by_the_first_opener() {
     only.expect("recovered");
     only.kill();
     let (shared, role) = place.open();
-    assert_eq!((role, shared.newest(), shared.readers().unwrap().len()), (Role::First, Txnid(0), 0));
+    assert_eq!((role, shared.newest(), shared.list_readers().unwrap().len()), (Role::First, Txnid(0), 0));
 }
 
 #[test]
@@ -452,11 +452,11 @@ fn in_a_forked_child_every_entry_says_so_and_nothing_of_the_parents_changes() {
             shared.lock_writer(Wait::No).err(),
             shared.publish(&commit(2)).err(),
             shared.set_durable(Txnid(2)).err(),
-            shared.live(&mut Vec::new()).err(),
-            shared.readers().err(),
+            shared.collect_live(&mut Vec::new()).err(),
+            shared.list_readers().err(),
             shared.clear_dead().err(),
-            shared.opened().err(),
-            shared.last_one().err(),
+            shared.let_others_in().err(),
+            shared.lock_out_others().err(),
         ];
         shared.end_read(slot);
         shared.unlock_writer();

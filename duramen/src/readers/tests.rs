@@ -79,7 +79,7 @@ impl Place {
         let (shared, role) = self.open();
         assert_eq!(role, Role::First);
         shared.publish(&commit(txnid)).unwrap();
-        shared.opened().unwrap();
+        shared.let_others_in().unwrap();
         shared
     }
 
@@ -100,7 +100,7 @@ pub(super) fn commit(txnid: u64) -> Published {
 
 pub(super) fn live(shared: &Shared) -> Vec<u64> {
     let mut out = vec![Txnid(999)];
-    shared.live(&mut out).unwrap();
+    shared.collect_live(&mut out).unwrap();
     out.iter().map(|txnid| txnid.0).collect()
 }
 
@@ -133,7 +133,7 @@ fn a_reader_holds_the_newest_commit_until_it_ends() {
 fn private(txnid: u64) -> Shared {
     let shared = Shared::private().unwrap();
     shared.publish(&commit(txnid)).unwrap();
-    shared.opened().unwrap();
+    shared.let_others_in().unwrap();
     shared
 }
 
@@ -170,7 +170,7 @@ fn readers_are_unlimited_and_their_blocks_are_taken_over_by_the_next_handle() {
     let keeper = place.first(3);
     let many = place.joined();
     let slots: Vec<ReadSlot> = (0..1000).map(|_| many.begin_read(Stay::Long).unwrap().0).collect();
-    assert_eq!(keeper.readers().unwrap().len(), 1000);
+    assert_eq!(keeper.list_readers().unwrap().len(), 1000);
     keeper.publish(&commit(4)).unwrap();
     assert_eq!(live(&keeper), [3]);
     for slot in &slots {
@@ -193,7 +193,7 @@ fn readers_are_unlimited_and_their_blocks_are_taken_over_by_the_next_handle() {
 fn readers_are_listed_with_process_and_time() {
     let shared = private(8);
     let _slot = shared.begin_read(Stay::Long).unwrap();
-    let readers = shared.readers().unwrap();
+    let readers = shared.list_readers().unwrap();
     assert_eq!(readers.len(), 1);
     assert_eq!((readers[0].pid, readers[0].txnid), (u64::from(std::process::id()), Txnid(8)));
     assert!(readers[0].since.abs_diff(coarse_unix_ms()) < 5000);
@@ -204,12 +204,12 @@ fn who_reads_again_after_a_while_is_told_so_once() {
     let shared = private(8);
     let (slot, _) = shared.begin_read(Stay::Long).unwrap();
     shared.end_read(slot);
-    shared.a_while_has_passed();
+    shared.take_time_passed();
     shared.memory.slot(slot.0).unwrap().since.store(1, Ordering::Relaxed);
     let (again, _) = shared.begin_read(Stay::Long).unwrap();
     assert_eq!(again, slot);
-    assert!(shared.a_while_has_passed());
-    assert!(!shared.a_while_has_passed());
+    assert!(shared.take_time_passed());
+    assert!(!shared.take_time_passed());
 }
 
 #[test]
@@ -247,16 +247,16 @@ fn two_handles_of_one_process_share_readers_and_exclude_writers() {
     assert_eq!(b.lock_writer(Wait::No).unwrap(), Inherited::Clean);
     b.unlock_writer();
     b.end_read(slot);
-    assert!(!a.last_one().unwrap());
+    assert!(!a.lock_out_others().unwrap());
     drop(b);
-    assert!(a.last_one().unwrap());
+    assert!(a.lock_out_others().unwrap());
 }
 
 #[test]
 fn whoever_opens_waits_for_the_last_one_that_closes_and_goes_on_with_the_state() {
     let place = Place::new();
     let shared = place.first(5);
-    assert!(shared.last_one().unwrap());
+    assert!(shared.lock_out_others().unwrap());
     let opener = std::thread::spawn({
         let path = place.path();
         move || Shared::open(&path, 0o600, &Data::default()).unwrap()
@@ -453,7 +453,7 @@ fn whatever_is_in_a_lock_file_the_first_opener_makes_it_anew() {
         let shared = place.first(6);
         assert_eq!(shared.begin_read(Stay::Long).unwrap().1, commit(6));
         assert_eq!(live(&shared), [6]);
-        assert_eq!((shared.readers().unwrap().len(), shared.durable()), (1, Txnid(0)));
+        assert_eq!((shared.list_readers().unwrap().len(), shared.durable()), (1, Txnid(0)));
         assert_eq!(shared.lock_writer(Wait::No).unwrap(), Inherited::Clean);
         assert!(std::fs::metadata(place.path()).unwrap().len() < 100_000);
     }
@@ -467,7 +467,7 @@ fn who_comes_after_the_last_one_does_not_go_on_with_what_cannot_be() {
         let (shared, _) = place.inherit(ours, 6);
         shared.publish(&commit(6)).unwrap();
         shared.set_durable(Txnid(6)).unwrap();
-        shared.opened().unwrap();
+        shared.let_others_in().unwrap();
         change(&shared);
         drop(shared);
         place.inherit(ours, 6).1
@@ -487,14 +487,14 @@ fn a_lock_file_vouches_for_what_was_published_last_whether_or_not_somebody_goes_
     let (shared, _) = place.inherit(ours, 6);
     shared.publish(&commit(6)).unwrap();
     assert_eq!(by(Some(ours), 6), None, "still being recovered");
-    shared.opened().unwrap();
+    shared.let_others_in().unwrap();
     assert_eq!(by(Some(ours), 6), Some(Txnid(6)));
     for (other, holds) in [(None, 6), (Some(ours), 5), (Some([1, 2, 3, 4, 9, 6]), 6), (Some([9, 2, 3, 4, 5, 6]), 6)] {
         assert_eq!(by(other, holds), None);
     }
-    let flushing = shared.flushing();
+    let flushing = shared.announce_flush();
     assert_eq!(by(Some(ours), 6), None, "nobody knows how that flush ends");
-    flushing.over(true);
+    flushing.end(true);
     drop(shared);
     assert_eq!(by(Some(ours), 6), Some(Txnid(6)));
     std::fs::OpenOptions::new().write(true).open(place.path()).unwrap().set_len(5000).unwrap();
@@ -524,8 +524,8 @@ fn hostile_words_in_the_lock_file_end_in_errors() {
     shared.memory.header().newest.word.store(u64::MAX, Ordering::Relaxed);
     assert!(shared.begin_read(Stay::Long).is_err());
     shared.memory.header().blocks.word.store(u64::MAX, Ordering::Relaxed);
-    assert!(shared.live(&mut Vec::new()).is_err());
-    assert!(shared.readers().is_err());
+    assert!(shared.collect_live(&mut Vec::new()).is_err());
+    assert!(shared.list_readers().is_err());
     assert!(shared.clear_dead().is_err());
 }
 
@@ -555,7 +555,7 @@ fn no_reader_ever_holds_a_snapshot_that_a_scan_missed() {
         for txnid in 1..=COMMITS {
             kept.push(Txnid(txnid - 1));
             a.publish(&commit(txnid)).unwrap();
-            a.live(&mut held).unwrap();
+            a.collect_live(&mut held).unwrap();
             kept.retain(|old| {
                 let free = held.binary_search(old).is_err();
                 reused[old.0 as usize].fetch_or(free, Ordering::SeqCst);
@@ -617,7 +617,7 @@ proptest! {
             let mut model = BTreeMap::<u64, usize>::new();
             held.iter().for_each(|(_, _, txnid)| *model.entry(*txnid).or_default() += 1);
             prop_assert_eq!(live(&second), model.keys().copied().collect::<Vec<_>>());
-            prop_assert_eq!(second.readers().unwrap().len(), held.len());
+            prop_assert_eq!(second.list_readers().unwrap().len(), held.len());
         }
     }
 }
@@ -633,7 +633,7 @@ fn who_opens_a_file_that_took_anothers_place_gets_a_lock_file_of_his_own() {
     };
     let old = open(&file(5), Role::First);
     old.publish(&commit(7)).unwrap();
-    old.opened().unwrap();
+    old.let_others_in().unwrap();
     for elsewhere in [[9, 8, 8, 4, 5, 6], [1, 2, 8, 44, 5, 6]] {
         let beside = open(&Data { identity: Some(elsewhere), ..Data::default() }, Role::Joined);
         assert_eq!(beside.newest(), Txnid(7), "the same file in a container, perhaps");
@@ -643,7 +643,7 @@ fn who_opens_a_file_that_took_anothers_place_gets_a_lock_file_of_his_own() {
     assert!(matches!(place.open_for(&late), Err(Error::Usage { .. })), "its name is another's by now");
     let new = open(&file(50), Role::First);
     new.publish(&commit(1)).unwrap();
-    new.opened().unwrap();
+    new.let_others_in().unwrap();
     assert_eq!(open(&file(50), Role::Joined).newest(), Txnid(1));
     assert_eq!(old.newest(), Txnid(7));
     assert_eq!(old.lock_writer(Wait::No).unwrap(), Inherited::Clean);
@@ -654,7 +654,7 @@ fn who_opens_a_file_that_took_anothers_place_gets_a_lock_file_of_his_own() {
 fn who_finds_a_lock_file_that_its_users_did_not_make_so_is_told() {
     let place = Place::new();
     let (first, _) = place.open();
-    first.opened().unwrap();
+    first.let_others_in().unwrap();
     let ready = &first.memory.header().ready;
     ready.store(0, Ordering::Release);
     let error = place.open_for(&Data::default()).err().unwrap();

@@ -120,8 +120,8 @@ impl Store {
         }
         writer.tried_beside = Some(self.shared.durable());
         // Whoever waits for the disk tells the others: this handle may be at rest then.
-        let flushing = self.shared.flushing();
-        if let Err(over) = self.medium.begin_flush_beside(Box::new(|well| flushing.over(well))) {
+        let flushing = self.shared.announce_flush();
+        if let Err(over) = self.medium.begin_flush_beside(Box::new(|well| flushing.end(well))) {
             over(true);
             return;
         }

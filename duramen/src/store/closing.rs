@@ -46,7 +46,7 @@ impl Store {
         if self.untold {
             return self.end_untold();
         }
-        let last = self.shared.last_one()?;
+        let last = self.shared.lock_out_others()?;
         let flushed = self.durable() == self.shared.newest();
         let nothing_to_do = if flushed { !last } else { self.may_leave_unflushed(last) };
         if nothing_to_do {

@@ -335,9 +335,9 @@ impl Store {
                 return Ok(false);
             }
             // Who is told of a failure, and dies before he says so, leaves doubt.
-            let flushing = self.shared.flushing();
+            let flushing = self.shared.announce_flush();
             let flushed = writer.log.file()?.medium.flush();
-            flushing.over(flushed.is_ok());
+            flushing.end(flushed.is_ok());
             flushed.map_err(|error| self.poison("flush the log", error))?;
             writer.mark = Mark::At { end, flushed: true };
             self.shared.publish(&published(&writer.meta, writer.slot, writer.durable_slot, writer.mark))?;

@@ -195,7 +195,7 @@ impl Store {
                 if !settings.read_only {
                     log::remove(&log_place, &file, &settings);
                 }
-                shared.opened()?;
+                shared.let_others_in()?;
             }
         }
         let file_bytes = opening.file_bytes()?;
@@ -243,7 +243,7 @@ impl Store {
     /// Lets the others in: the data file has what the log held.
     pub(crate) fn caught_up(&self) -> Result<()> {
         log::remove(&self.log_place, &self.file, &self.settings);
-        self.shared.opened()
+        self.shared.let_others_in()
     }
 
     pub(crate) fn file(&self) -> &File {
@@ -275,7 +275,7 @@ impl Store {
 
     fn prepare_writer(&self, inherited: Inherited, wait: Wait) -> Result<Box<Writer>> {
         self.poison.check()?;
-        let unsettled = inherited == Inherited::Unsettled || self.shared.in_doubt();
+        let unsettled = inherited == Inherited::Unsettled || self.shared.look_into_doubt();
         if unsettled {
             if self.settings.lock_file {
                 log::wait_for_the_dead(&self.log_place)?;
@@ -379,7 +379,7 @@ impl Store {
         let usable = recover::decode_slots(&head, &self.path, Purpose::Write)?;
         let found = usable.first().cloned().filter(|(_, meta)| meta.txnid >= newest);
         let (slot, meta) = found.ok_or_else(|| recover::NOT_THERE.at(Pgno(0)))?;
-        if self.shared.in_doubt() {
+        if self.shared.look_into_doubt() {
             let mut chosen = recover::choose(&self.pager, file_bytes, &usable, None, &self.path)?;
             if chosen.meta.txnid < newest {
                 return Err(Damage("the newest commit is not whole any more").at(Pgno(0)));
@@ -389,7 +389,7 @@ impl Store {
             recover::secure(&mut chosen, &*self.medium).inspect_err(|error| self.give_up(error.to_string()))?;
             // It is told of before the doubt ends: whoever comes after a death in between has to look again.
             self.adopt(&chosen.meta, chosen.slot)?;
-            self.shared.out_of_doubt();
+            self.shared.clear_doubt();
             return Ok(());
         }
         // Its meta page was written after all of its pages, and the page cache keeps what it was given.
@@ -431,15 +431,15 @@ impl Store {
     fn give_up(&self, what: String) {
         tracing::error!(path = %self.path.display(), what, "the database is poisoned in this process");
         if !self.shared.is_forked() {
-            self.shared.failed();
+            self.shared.note_failure();
         }
         self.poison.by(what);
     }
 
     pub(crate) fn flush(&self, op: &'static str) -> Result<()> {
-        let flushing = self.shared.flushing();
+        let flushing = self.shared.announce_flush();
         let flushed = self.medium.flush();
-        flushing.over(flushed.is_ok());
+        flushing.end(flushed.is_ok());
         flushed.map_err(|error| self.poison(op, error))?;
         self.shared.note_flush();
         Ok(())

@@ -25,7 +25,7 @@ impl Store {
         }
         loop {
             let (token, newest) = self.shared.begin_read(stay)?;
-            if self.shared.a_while_has_passed() {
+            if self.shared.take_time_passed() {
                 self.pager.look_at_memory_again();
             }
             if self.length_checked.load(Ordering::Relaxed) == newest.txnid.0 {
@@ -171,7 +171,7 @@ impl Store {
     fn let_go_of_the_old(&self) -> Result<()> {
         let Some(holder) = &self.unregistered else { return Ok(()) };
         let mut needed = Vec::new();
-        self.shared.live(&mut needed)?;
+        self.shared.collect_live(&mut needed)?;
         needed.push(self.shared.newest());
         holder.keep_only(&needed);
         Ok(())

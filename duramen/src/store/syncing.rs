@@ -77,15 +77,16 @@ impl Store {
                 self.end_write(writer);
                 Ok(())
             }
-            Err(Error::Busy) if flushed.is_err() && self.is_in_doubt() => self.sync_after_writer(flushed),
+            Err(Error::Busy) if flushed.is_err() && self.look_into_doubt() => self.sync_after_writer(flushed),
             Err(Error::Busy) => flushed,
             Err(error) => flushed.and(Err(error)),
         }
     }
 
-    /// Whether another handle was told of what could not be written, or died before it was, and may have been told alone.
-    fn is_in_doubt(&self) -> bool {
-        self.shared.may_be_untold() || self.shared.has_failed()
+    /// Whether another handle was told of what could not be written, or died before it was, and may have been told alone. The
+    /// dead are cleared away.
+    fn look_into_doubt(&self) -> bool {
+        self.shared.look_again_for_flushers() || self.shared.look_into_failure()
     }
 
     /// As [`Store::sync`], where what others flushed is in doubt: whoever begins to write next writes it again. The writer of now may
@@ -100,7 +101,7 @@ impl Store {
                     self.end_write(writer);
                     return Ok(());
                 }
-                Err(Error::Busy) if self.is_in_doubt() => {}
+                Err(Error::Busy) if self.look_into_doubt() => {}
                 Err(Error::Busy) => flushed = self.flush_beside_writer(),
                 Err(error) => return Err(error),
             }
@@ -136,10 +137,10 @@ impl Store {
     /// transaction writes all of it again.
     fn check_others_flushes(&self) -> Result<()> {
         let begun = Instant::now();
-        while self.shared.may_be_untold() && begun.elapsed() < OTHERS_FLUSH_MAX {
+        while self.shared.look_again_for_flushers() && begun.elapsed() < OTHERS_FLUSH_MAX {
             thread::sleep(Duration::from_millis(1));
         }
-        if !self.is_in_doubt() {
+        if !self.look_into_doubt() {
             return Ok(());
         }
         let source =
@@ -163,7 +164,7 @@ impl Store {
         // Now, since this transaction may come to nothing, and what is synced beside it has to stay all the same.
         self.tell_of_flush(writer)?;
         let mut state = self.syncing.lock();
-        self.shared.checkpoint_made();
+        self.shared.note_checkpoint();
         state.asked = 0;
         Ok(())
     }

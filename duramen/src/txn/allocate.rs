@@ -280,7 +280,7 @@ pub(super) fn release(work: &mut Work) -> Result<Vec<Txnid>> {
     // Asked for first: who begins to read after that reads this one or a later one.
     let seen = store.shared.newest();
     let mut live = Vec::new();
-    store.shared.live(&mut live)?;
+    store.shared.collect_live(&mut live)?;
     match unregistered(store.file(), before)? {
         Some(held) => live.extend(held),
         // Whatever anybody may see is kept.
