@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use duramen_ldap::certificate::Certificate;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{CertificateError, RootCertStore, ServerConfig, ServerConnection};
@@ -32,7 +32,7 @@ pub fn load(tls: &Tls) -> Result<Arc<ServerConfig>, Fault> {
         .map_err(|error| Fault::command(format!("TLS cannot be used: {error}"), ""))?;
     let builder = match &tls.client_roots {
         None => builder.with_no_client_auth(),
-        Some(path) => builder.with_client_cert_verifier(verifier(path, tls.client_required)?),
+        Some(path) => builder.with_client_cert_verifier(verifier(path, tls)?),
     };
     let config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
     Ok(Arc::new(config))
@@ -142,7 +142,7 @@ fn out_of_time(validity: &Validity, now: SystemTime) -> Option<String> {
     }
 }
 
-fn verifier(path: &Path, required: bool) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, Fault> {
+fn verifier(path: &Path, tls: &Tls) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, Fault> {
     let fail = |what: String| Fault::file(path, what, "it has to hold the roots of clients' certificates in PEM");
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
@@ -150,8 +150,24 @@ fn verifier(path: &Path, required: bool) -> Result<Arc<dyn rustls::server::dange
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-    let builder = if required { builder } else { builder.allow_unauthenticated() };
+    let builder = if tls.client_required { builder } else { builder.allow_unauthenticated() };
+    let builder = match &tls.client_revoked {
+        None => builder,
+        // Of who has no list, or an old one, nobody knows.
+        Some(path) => {
+            builder.with_crls(revocations(path)?).only_check_end_entity_revocation().enforce_revocation_expiration()
+        }
+    };
     builder.build().map_err(|error| fail(format!("clients cannot be verified by it: {error}")))
+}
+
+/// Lists of revoked certificates.
+fn revocations(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, Fault> {
+    let fail = |what: String| Fault::file(path, what, "it has to hold lists of revoked certificates in PEM (X509 CRL)");
+    let lists = pem(path)
+        .and_then(|text| CertificateRevocationListDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>())
+        .map_err(|error| fail(format!("no list of revoked certificates can be read here: {}", in_words(error))))?;
+    if lists.is_empty() { Err(fail("there is no list of revoked certificates in it".into())) } else { Ok(lists) }
 }
 
 /// Why a handshake failed, if that is the client's certificate.
@@ -160,6 +176,11 @@ pub fn refused_certificate(error: &std::io::Error) -> Option<String> {
     let told = why.to_string();
     let why = match why {
         CertificateError::UnknownIssuer => "none of client_roots has issued it",
+        CertificateError::Revoked => "it is among those of client_revoked",
+        CertificateError::UnknownRevocationStatus => "client_revoked has no list of who has issued it",
+        CertificateError::ExpiredRevocationList | CertificateError::ExpiredRevocationListContext { .. } => {
+            "the list of its issuer in client_revoked is out of date: put a newer one in its place, and reload"
+        }
         _ if told.contains("UnsupportedCertVersion") => {
             "it is of X.509's version 1: issue it with extensions (openssl x509 -extfile FILE)"
         }
@@ -243,7 +264,7 @@ mod tests {
         parameters.not_after = rcgen::date_time_ymd(2021, 2, 1);
         let signed = parameters.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
         std::fs::write(&certificate, signed.pem()).unwrap();
-        let tls = Tls { certificate, key, client_roots: None, client_required: false };
+        let tls = Tls { certificate, key, client_roots: None, client_revoked: None, client_required: false };
         let lifetimes = Lifetimes::read(&tls).unwrap();
         // What is in use holds no longer for that.
         std::fs::write(&tls.certificate, "").unwrap();
@@ -268,7 +289,7 @@ mod tests {
         let signed = rcgen::CertificateParams::new(Vec::new()).unwrap().self_signed(&of).unwrap();
         std::fs::write(&certificate, format!("\u{FEFF}{}", signed.pem())).unwrap();
         std::fs::write(&key, format!("\u{FEFF}{}", of.serialize_pem())).unwrap();
-        load(&Tls { certificate, key, client_roots: None, client_required: false }).unwrap();
+        load(&Tls { certificate, key, client_roots: None, client_revoked: None, client_required: false }).unwrap();
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub(super) struct Tls {
     pub certificate: Spanned<PathBuf>,
     pub key: Spanned<PathBuf>,
     pub client_roots: Option<Spanned<PathBuf>>,
+    pub client_revoked: Option<Spanned<PathBuf>>,
     #[serde(default)]
     pub client_required: Option<Spanned<bool>>,
 }

@@ -70,6 +70,8 @@ pub struct Tls {
     pub key: PathBuf,
     /// Roots of clients' certificates, as PEM; without them no client is asked for one.
     pub client_roots: Option<PathBuf>,
+    /// Lists of revoked ones of their certificates, as PEM: one of each issuer.
+    pub client_revoked: Option<PathBuf>,
     /// Whether clients without a certificate are turned away.
     pub client_required: bool,
 }

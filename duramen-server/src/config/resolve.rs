@@ -243,10 +243,18 @@ impl<'a> Checker<'a> {
             let cure = "name the file of the roots that sign clients' certificates";
             self.at(required.span(), "client_required needs client_roots", cure);
         }
+        if let (Some(revoked), None) = (&tls.client_revoked, &tls.client_roots) {
+            let cure = "name the file of the roots that sign clients' certificates, or leave it out";
+            self.at(revoked.span(), "client_revoked needs client_roots", cure);
+        }
         let tls = Tls {
             certificate: self.readable(&tls.certificate, "the certificate"),
             key: self.readable(&tls.key, "the key"),
             client_roots: tls.client_roots.as_ref().map(|path| self.readable(path, "the file of roots")),
+            client_revoked: tls
+                .client_revoked
+                .as_ref()
+                .map(|path| self.readable(path, "the file of revoked certificates")),
             client_required: tls.client_required.as_ref().is_some_and(|required| *required.get_ref()),
         };
         (self.faults.len() == before).then_some(tls)

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use duramen_ldap::Payload;
 use duramen_ldap::extended::PasswordModifyRequest;
@@ -151,4 +152,97 @@ fn clients_that_ask_to_renegotiate_are_told_of_by_a_part_of_the_log_that_is_off_
     daemon.wait_for("WARN rustls::");
     client.kill().unwrap();
     client.wait().unwrap();
+}
+
+/// A root named so, with a client's certificate of it (`NAME.pem`, `NAME.key`); what it says of the client's in `NAME.crl`: whether
+/// it is revoked, and until when that holds.
+fn issued(dir: &Path, name: &str, list: Option<(bool, i32)>) -> String {
+    use rcgen::{
+        BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyIdMethod,
+        KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber, date_time_ymd,
+    };
+    let key = KeyPair::generate().unwrap();
+    let mut root = CertificateParams::new(Vec::new()).unwrap();
+    root.distinguished_name.push(DnType::CommonName, name);
+    root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    root.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let root_pem = root.self_signed(&key).unwrap().pem();
+    let issuer = Issuer::new(root, key);
+    let mut client = CertificateParams::new(Vec::new()).unwrap();
+    client.distinguished_name.push(DnType::CommonName, "a client");
+    client.serial_number = Some(SerialNumber::from(7));
+    let own = KeyPair::generate().unwrap();
+    fs::write(dir.join(format!("{name}.pem")), client.signed_by(&own, &issuer).unwrap().pem()).unwrap();
+    fs::write(dir.join(format!("{name}.key")), own.serialize_pem()).unwrap();
+    if let Some((is_revoked, until)) = list {
+        let revoked = RevokedCertParams {
+            serial_number: SerialNumber::from(if is_revoked { 7 } else { 8 }),
+            revocation_time: date_time_ymd(2020, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let list = CertificateRevocationListParams {
+            this_update: date_time_ymd(2020, 1, 1),
+            next_update: date_time_ymd(until, 1, 1),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: vec![revoked],
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        fs::write(dir.join(format!("{name}.crl")), list.signed_by(&issuer).unwrap().pem().unwrap()).unwrap();
+    }
+    root_pem
+}
+
+#[test]
+fn revoked_certificates_of_clients_are_refused_and_those_of_which_nobody_knows_and_a_reload_knows_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    certificates(path);
+    let roots = [
+        issued(path, "good", Some((false, 2100))),
+        issued(path, "bad", Some((true, 2100))),
+        issued(path, "old", Some((false, 2021))),
+        issued(path, "unknown", None),
+    ];
+    fs::write(path.join("root.pem"), roots.concat()).unwrap();
+    let list = |names: &[&str]| {
+        names.iter().map(|name| fs::read_to_string(path.join(format!("{name}.crl"))).unwrap()).collect::<String>()
+    };
+    let all = list(&["good", "bad", "old"]);
+    fs::write(path.join("revoked.pem"), &all).unwrap();
+    let now_unknown = list(&["bad", "old"]);
+    let configured = TLS.replace("client_roots", "client_revoked = \"revoked.pem\"\nclient_roots");
+    let mut daemon = Daemon::start(dir, &format!("{configured}[log]\nstats = true\n"));
+    let ldaps = daemon.ldaps.unwrap().to_string();
+    let connect = |dir: &Path, name: &str| {
+        let mut client = Command::new("openssl");
+        client.current_dir(dir).args(["s_client", "-connect", &ldaps, "-quiet", "-no_ign_eof"]);
+        client.args(["-cert", &format!("{name}.pem"), "-key", &format!("{name}.key")]);
+        client.stdin(Stdio::null()).output().unwrap();
+    };
+    let whose = |daemon: &Daemon| daemon.log().matches("a client is disconnected: its certificate is refused").count();
+    connect(daemon.dir.path(), "good");
+    for (name, why) in [
+        ("bad", "it is among those of client_revoked"),
+        ("old", "the list of its issuer in client_revoked is out of date"),
+        ("unknown", "client_revoked has no list of who has issued it"),
+    ] {
+        connect(daemon.dir.path(), name);
+        daemon.wait_for(&format!("a client is disconnected: its certificate is refused: {why}"));
+    }
+    assert_eq!(whose(&daemon), 3, "{}", daemon.log());
+    fs::write(daemon.path("revoked.pem"), now_unknown).unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("reloaded");
+    connect(daemon.dir.path(), "good");
+    let begin = Instant::now();
+    while whose(&daemon) < 4 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{}", daemon.log());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+
+    fs::write(daemon.path("revoked.pem"), "nothing").unwrap();
+    let (code, said) = run(&["check-config", "--config", daemon.path("duramend.toml").to_str().unwrap()]);
+    assert!(code == Some(78) && said.contains("revoked.pem: there is no list of revoked certificates in it"), "{said}");
 }
