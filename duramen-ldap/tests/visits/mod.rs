@@ -5,7 +5,9 @@
 use duramen_ldap::Payload;
 use duramen_ldap::ber::frame;
 use duramen_ldap::certificate::{Certificate, CertificateList, Name};
-use duramen_ldap::control::{RequestControl, SyncDone, SyncInfo, SyncStateValue};
+use duramen_ldap::control::{
+    DereferenceRequest, DereferenceResponse, RequestControl, SyncDone, SyncInfo, SyncStateValue,
+};
 use duramen_ldap::dn::{Dn, Rdn, write_ava};
 use duramen_ldap::filter::{Filter, FilterBuf};
 use duramen_ldap::ldif::{Body, LdifReader, Record};
@@ -22,15 +24,15 @@ pub fn message(data: &[u8]) -> bool {
     let _ = frame(data, 1 << 16);
     let mut out = Vec::new();
     if let Ok(request) = Message::<Request<'_>>::decode(data) {
-        let controls = request.controls.iter().filter(|control| RequestControl::decode(control).is_ok()).count();
-        assert!(format!("{request:?}").len() > controls);
+        let controls = request.controls.iter().filter_map(|control| RequestControl::decode(&control).ok());
+        assert!(format!("{request:?}").len() > controls.inspect(dereference).count());
         request.encode(&mut out);
         assert_eq!(Message::<Request<'_>>::decode(&out).unwrap(), request);
         return true;
     }
     if let Ok(response) = Message::<Response<'_>>::decode(data) {
         assert!(!format!("{response:?}").is_empty());
-        synchronization(&response);
+        controls_of(&response);
         response.encode(&mut out);
         assert_eq!(Message::<Response<'_>>::decode(&out).unwrap(), response);
         return true;
@@ -38,8 +40,17 @@ pub fn message(data: &[u8]) -> bool {
     false
 }
 
-/// What is said of a client's copy has to come back.
-fn synchronization(response: &Message<'_, Response<'_>>) {
+/// What is asked of entries that values name has to come back.
+fn dereference(control: &RequestControl<'_>) {
+    if let RequestControl::Dereference(wanted) = control {
+        let mut out = Vec::new();
+        wanted.encode(&mut out);
+        assert_eq!(DereferenceRequest::decode(&out), Ok(*wanted));
+    }
+}
+
+/// What is said of a client's copy, and of entries that values name, has to come back.
+fn controls_of(response: &Message<'_, Response<'_>>) {
     let mut out = Vec::new();
     if let Response::Intermediate(said) = &response.operation
         && let Ok(info) = SyncInfo::decode(said.value.unwrap_or_default())
@@ -52,6 +63,11 @@ fn synchronization(response: &Message<'_, Response<'_>>) {
             out.clear();
             state.encode(&mut out);
             assert_eq!(SyncStateValue::decode(&out), Ok(state));
+        }
+        if let Ok(found) = DereferenceResponse::decode(value) {
+            out.clear();
+            found.encode(&mut out);
+            assert_eq!(DereferenceResponse::decode(&out), Ok(found));
         }
         if let Ok(done) = SyncDone::decode(value) {
             out.clear();
