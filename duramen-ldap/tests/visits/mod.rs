@@ -214,8 +214,12 @@ pub fn ldif(data: &[u8]) -> bool {
 
 fn without_lines(mut record: Record<'_>) -> Record<'_> {
     record.line = 0;
-    if let Body::Entry(pairs) | Body::Add(pairs) = &mut record.body {
-        pairs.iter_mut().for_each(|pair| pair.line = 0);
+    match &mut record.body {
+        Body::Entry(pairs) | Body::Add(pairs) => pairs.iter_mut().for_each(|pair| pair.line = 0),
+        Body::Modify(changes) => {
+            changes.iter_mut().flat_map(|change| &mut change.values).for_each(|pair| pair.line = 0)
+        }
+        Body::Delete | Body::ModifyDn { .. } => {}
     }
     record
 }
