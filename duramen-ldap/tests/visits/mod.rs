@@ -206,18 +206,21 @@ pub fn ldif(data: &[u8]) -> bool {
                 record.write(&mut out);
                 let mut again = LdifReader::new("x", &out[..]);
                 let again = again.next_record().unwrap().unwrap();
-                assert_eq!(without_lines(again), without_lines(record));
+                assert_eq!(without_looks(again), without_looks(record));
             }
         }
     }
 }
 
-fn without_lines(mut record: Record<'_>) -> Record<'_> {
+/// A record without what its text need not have again: the numbers of lines, and how a modify's values write their attribute.
+fn without_looks(mut record: Record<'_>) -> Record<'_> {
     record.line = 0;
     match &mut record.body {
         Body::Entry(pairs) | Body::Add(pairs) => pairs.iter_mut().for_each(|pair| pair.line = 0),
         Body::Modify(changes) => {
-            changes.iter_mut().flat_map(|change| &mut change.values).for_each(|pair| pair.line = 0)
+            for change in changes {
+                change.values.iter_mut().for_each(|pair| (pair.line, pair.description) = (0, change.description));
+            }
         }
         Body::Delete | Body::ModifyDn { .. } => {}
     }
