@@ -42,11 +42,23 @@ pub struct Config {
     /// How many changes are kept, so that clients can bring copies up to date (RFC 4533). `None`: as many as the directory has
     /// kept so far, in a new one none. 0: none, and there is no such service.
     pub history: Option<u32>,
+    /// The suffixes of which the directory is a copy of another server's ([`crate::Replica`]): nobody else changes what they
+    /// have. `None`: whoever opens it has no say in that. Of suffixes that are left out it is forgotten what they were a copy of.
+    pub copies: Option<Vec<CopyOf>>,
     /// Whether updates wait for the disk.
     pub durability: Durability,
     /// Opens for reading only.
     pub read_only: bool,
     /// URLs of servers that know about names that are not here.
+    pub referrals: Vec<String>,
+}
+
+/// A suffix of which the directory is a copy of another server's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CopyOf {
+    /// The suffix.
+    pub suffix: String,
+    /// URLs of servers that take changes of it.
     pub referrals: Vec<String>,
 }
 

@@ -23,6 +23,7 @@ use crate::judge;
 use crate::names;
 use crate::password::Scheme;
 use crate::policy::{Judgement, Proof};
+use crate::replica::Replica;
 use crate::requester::{Name, Requester};
 use crate::schema::Schema;
 use crate::search::{Progress, Search};
@@ -296,6 +297,14 @@ impl Directory {
     /// Whether it has no entries.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.inner.db.read()?.table(tables::ENTRY)?.is_empty())
+    }
+
+    /// The copy of another server's entries below a suffix, which is one of [`Config::copies`].
+    ///
+    /// # Errors
+    /// invalidDNSyntax, unwillingToPerform if it is none of them.
+    pub fn replica(&self, suffix: &str) -> Result<Replica> {
+        Replica::new(self.inner.clone(), suffix)
     }
 
     /// Completes the indices that the configuration asks for, while searches and updates go on, and takes away what is

@@ -48,6 +48,8 @@ pub enum Setting {
     Identity(usize),
     /// The limits at this place of `limits_for`.
     LimitsFor(usize),
+    /// The suffix at this place of `copies`.
+    Copy(usize),
     /// The attribute at this place of `references`.
     Reference(usize),
     /// The attribute at this place of `unique`.

@@ -52,6 +52,10 @@ pub(crate) fn of_schema(schema: &Arc<Schema>, suffixes: &[String], config: &Conf
     faults.note(Setting::Administrator, settings::administrator(schema, config));
     faults.note(Setting::Access, settings::rules(schema, &right, config));
     faults.note(Setting::PasswordPolicies, settings::policies(schema, config));
+    let mut copies = Vec::new();
+    for (n, copy) in config.copies.iter().flatten().enumerate() {
+        copies.extend(faults.note(Setting::Copy(n), settings::copy(schema, (&right, &copies), copy)));
+    }
     for (n, rule) in config.identities.iter().enumerate() {
         faults.note(Setting::Identity(n), settings::identity(rule));
     }

@@ -5,7 +5,7 @@
 //! | key | value |
 //! |---|---|
 //! | 0 (8 bytes) | the number from which on no change is missing; the number up to which entries came with numbers of their own |
-//! | the change's number: microseconds since 1970 (8 bytes) | kind, id of the entry; of one that was renamed the key of its name until then, of one that was deleted its UUID, that key and its name |
+//! | the change's number: microseconds since 1970 (8 bytes); of those behind the first that have one number, which (4 bytes) | kind, id of the entry; of one that was renamed the key of its name until then, of one that was deleted its UUID, that key and its name |
 //!
 //! Invariants: numbers grow in the order of commits, whatever the clock says and whichever process writes. Each change of table
 //! `entry` is noted in its own transaction: where that table was changed later than this one, by a program that knows nothing
@@ -37,6 +37,9 @@ pub(crate) fn uuid_of(schema: &Schema, entry: &Entry<'_>) -> Option<Uuid> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub number: Moment,
+    /// Which it is of those of one transaction that have this number, from 0: what is copied from another server has the number
+    /// that the copy is as of.
+    pub nth: u32,
     pub id: Id,
     pub what: What,
 }
@@ -133,7 +136,17 @@ fn decode(key: &[u8], value: &[u8]) -> Option<Change> {
         }
         _ => return None,
     };
-    Some(Change { number: Moment(number(key)), id, what })
+    let nth = key.get(8..).and_then(read_id).unwrap_or(0);
+    Some(Change { number: Moment(number(key)), nth, id, what })
+}
+
+/// The key of a change.
+fn key_of(change: &Change) -> Vec<u8> {
+    let number = change.number.0.to_be_bytes();
+    match change.nth {
+        0 => number.to_vec(),
+        nth => [&number[..], &nth.to_be_bytes()].concat(),
+    }
 }
 
 fn encode(change: &Change) -> Vec<u8> {
@@ -167,6 +180,37 @@ fn put_head(txn: &mut WriteTxn<'_>, history: duramen::TableId, start: Moment, fo
     txn.put(history, HEAD, [start.0.to_be_bytes(), foreign.0.to_be_bytes()].concat())
 }
 
+/// Begins it anew from a change that another server has made, as of which the directory is a copy of that one.
+pub(crate) fn restart(txn: &mut WriteTxn<'_>, ids: Ids, number: Moment) -> Result<()> {
+    txn.table_by_id(ids.history)?.clear()?;
+    put_head(txn, ids.history, number, number)
+}
+
+/// Has the newest change be one of another number, which is greater: whoever knows of it already is told again, and knows then
+/// that there is nothing else up to there. Where no change is noted all stays as it is.
+pub(crate) fn advance(txn: &mut WriteTxn<'_>, ids: Ids, to: Moment) -> Result<()> {
+    let history = txn.view(ids.history)?;
+    let Some((key, value)) = history.last()?.map(|(key, value)| (key.to_vec(), value.to_vec())) else { return Ok(()) };
+    if key == HEAD || number(&key) >= to.0 {
+        return Ok(());
+    }
+    txn.table_by_id(ids.history)?.delete(&key)?;
+    txn.put(ids.history, to.0.to_be_bytes(), value)?;
+    let head =
+        txn.view(ids.history)?.get(HEAD)?.map(|head| [0, 8].map(|at| number(head.get(at..).unwrap_or_default())));
+    let [start, foreign] = head.unwrap_or_default();
+    put_head(txn, ids.history, Moment(start), Moment(foreign.max(to.0)))
+}
+
+/// Has this table change with that of entries, where nobody is told of what changes: else it would seem to be missing.
+fn pass_over(txn: &mut WriteTxn<'_>, ids: Ids) -> Result<()> {
+    if has_gap(&txn.view(ids.entry)?, &txn.view(ids.history)?)? {
+        return Ok(());
+    }
+    let Some(head) = txn.view(ids.history)?.get(HEAD)?.map(<[u8]>::to_vec) else { return Ok(()) };
+    txn.put(ids.history, HEAD, head)
+}
+
 /// What an update does to it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
@@ -176,12 +220,16 @@ pub(crate) struct Notes {
     pub changes: smallvec::SmallVec<[Change; 1]>,
     /// The last change of an entry that came with a number of its own.
     pub foreign: Option<Moment>,
+    /// Something changes that is nobody's but this server's, and nobody is told of it.
+    pub is_private: bool,
 }
 
 impl Notes {
     /// Writes them. Nothing else of the update is written before.
     pub fn write(&self, txn: &mut WriteTxn<'_>, ids: Ids) -> Result<()> {
-        let Some(first) = self.changes.first() else { return Ok(()) };
+        let Some(first) = self.changes.first() else {
+            return if self.is_private { pass_over(txn, ids) } else { Ok(()) };
+        };
         if has_gap(&txn.view(ids.entry)?, &txn.view(ids.history)?)? {
             // The number before stayed free.
             let start = Moment(first.number.0 - 1);
@@ -189,7 +237,7 @@ impl Notes {
             put_head(txn, ids.history, start, start)?;
         }
         for change in &self.changes {
-            txn.put(ids.history, change.number.0.to_be_bytes(), encode(change))?;
+            txn.put(ids.history, key_of(change), encode(change))?;
         }
         if let Some(foreign) = self.foreign {
             let start = txn.view(ids.history)?.get(HEAD)?.map_or(0, number);
@@ -211,7 +259,8 @@ impl Notes {
         let Some(last) = rest.nth(surplus - 1).transpose()?.map(|(key, _)| number(key)) else { return Ok(()) };
         let foreign = history.get(HEAD)?.map_or(0, |head| number(head.get(8..).unwrap_or_default()));
         drop(rest);
-        txn.table_by_id(ids.history)?.delete_range(1u64.to_be_bytes()..=last.to_be_bytes())?;
+        // With all that have this number.
+        txn.table_by_id(ids.history)?.delete_range(1u64.to_be_bytes()..last.saturating_add(1).to_be_bytes())?;
         put_head(txn, ids.history, Moment(last), Moment(foreign))
     }
 }

@@ -55,6 +55,7 @@ mod policy;
 mod proxied;
 mod referral;
 mod reindex;
+mod replica;
 mod requester;
 pub mod schema;
 mod seal;
@@ -69,7 +70,7 @@ mod watchers;
 
 pub use clock::timestamp;
 pub use config::{
-    Administrator, AuthzPolicy, Config, Durability, IdentityRule, Index, IndexKinds, Limits, LimitsFor,
+    Administrator, AuthzPolicy, Config, CopyOf, Durability, IdentityRule, Index, IndexKinds, Limits, LimitsFor,
     PasswordPolicies, SchemaFile, SearchLimits,
 };
 pub use credentials::Credentials;
@@ -80,6 +81,7 @@ pub use identity::Identity;
 pub use import::{ImportError, ImportEvent, ImportOptions, ImportProblem, Imported};
 pub use inner::{Monitor, MonitorEntry};
 pub use policy::{Judgement, Proof};
+pub use replica::{Counts, Heard, Replica, ReplicaError};
 pub use requester::{Method, Name, Peer, Requester};
 pub use search::{Done, News, Progress, Search, Standing};
 pub use sink::{Collected, Entries, Sink};

@@ -15,6 +15,15 @@ fn urls<'e>(schema: &Schema, entry: &Entry<'e>) -> Vec<&'e str> {
     texts.filter_map(|text| text.split(' ').next()).collect()
 }
 
+/// URLs of servers, that lead to this name there; those that name something themselves stay as they are.
+pub(crate) fn to_name(urls: &[String], name: &str) -> Vec<String> {
+    let rewrite = |text: &String| match LdapUrl::parse(text) {
+        Ok(url) if url.dn.is_empty() => LdapUrl { dn: name.to_string(), ..url }.to_string(),
+        _ => text.clone(),
+    };
+    urls.iter().map(rewrite).collect()
+}
+
 /// URLs that lead on from the entry `name` to `below` (RDNs with no comma behind them, or nothing); `scope` for the
 /// continuation of a search.
 pub(crate) fn continued(

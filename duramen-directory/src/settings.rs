@@ -9,7 +9,7 @@ use duramen_ldap::matching::Rule;
 use duramen_ldap::schema::{self as text, AttributeType, Builtin, Definition, Description, Located};
 
 use crate::access::{Identity, Rules, Whom};
-use crate::config::{Config, IdentityRule, Index, LimitsFor, SchemaFile, SearchLimits};
+use crate::config::{Config, CopyOf, IdentityRule, Index, LimitsFor, SchemaFile, SearchLimits};
 use crate::error::OpenError;
 use crate::index::{Indices, Kind};
 use crate::names::{self, Suffix};
@@ -98,6 +98,41 @@ fn of_earlier_times(types: &Types, now: &text::Schema) -> Result<Vec<Located<Att
         load_schema(&mut earlier, EARLIER_TIMES, &format!("attributetype {description}"))?;
     }
     Ok(earlier.attribute_types)
+}
+
+/// A suffix of which the directory is a copy.
+#[derive(Clone, Debug)]
+pub(crate) struct Copied {
+    pub suffix: Suffix,
+    /// URLs of servers that take changes of it.
+    pub referrals: Vec<String>,
+}
+
+/// A copy of one of these suffixes, beside other copies.
+///
+/// # Errors
+/// One of something else, as what is above a part, and beside it, would be nobody's; one of what another is of.
+pub(crate) fn copy(
+    schema: &Schema,
+    (suffixes, others): (&[Suffix], &[Copied]),
+    copy: &CopyOf,
+) -> Result<Copied, OpenError> {
+    let fault = |why: String| config_error(format!("copy of {:?}", copy.suffix), why);
+    let normalized = names::normalize(schema, &copy.suffix).map_err(|failure| fault(failure.diagnostic))?;
+    let suffix = suffixes.iter().find(|suffix| suffix.normalized == normalized).cloned();
+    let suffix = suffix.ok_or_else(|| fault("it is none of the suffixes, and only a whole one is copied".into()))?;
+    if others.iter().any(|other| other.suffix == suffix) {
+        return Err(fault("it is named twice: leave one out".into()));
+    }
+    Ok(Copied { suffix, referrals: copy.referrals.clone() })
+}
+
+/// All copies, none of which has a fault.
+pub(crate) fn copies(schema: &Schema, suffixes: &[Suffix], config: &Config) -> Result<Vec<Copied>, OpenError> {
+    config.copies.iter().flatten().try_fold(Vec::new(), |mut copies, one| {
+        copies.push(copy(schema, (suffixes, &copies), one)?);
+        Ok(copies)
+    })
 }
 
 /// The suffixes of a text with one in each line.

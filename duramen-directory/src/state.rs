@@ -9,7 +9,7 @@ use duramen::{Database, Snapshot, Table, Txnid, WriteTxn};
 use crate::access::{Identity, Rules, Whom};
 use crate::altered;
 use crate::clock::Moment;
-use crate::config::{AuthzPolicy, Config, Index, Limits, SchemaFile, SearchLimits};
+use crate::config::{AuthzPolicy, Config, CopyOf, Index, Limits, SchemaFile, SearchLimits};
 use crate::entry::Entry;
 use crate::error::OpenError;
 use crate::faults;
@@ -19,8 +19,8 @@ use crate::meta;
 use crate::names::{self, Suffix};
 use crate::policy::{InForce, Policies};
 use crate::schema::{AttributeId, Schema};
-use crate::settings::{self, AdministratorState, Types, config_error};
-use crate::tables::{ALL, ENTRY, META, NAME, Tables};
+use crate::settings::{self, AdministratorState, Copied, Types, config_error};
+use crate::tables::{ALL, COPY, ENTRY, META, NAME, Tables};
 
 /// What holds until the next reconfiguration, or until another program changes what is kept.
 #[derive(Debug)]
@@ -56,9 +56,16 @@ pub(crate) struct State {
     pub password_policies: Option<Policies>,
     /// How many changes are kept in table `history`.
     pub history: u32,
+    /// Suffixes of which the directory is a copy of another server's.
+    pub copies: Vec<Copied>,
 }
 
 impl State {
+    /// The copy that a normalized name belongs to, if it does to one.
+    pub fn copy_of(&self, name: &str) -> Option<&Copied> {
+        self.copies.iter().find(|copy| names::below_suffix(name, &copy.suffix.normalized).is_some())
+    }
+
     /// The password policies that are in force, if any are.
     pub fn policies<'s, 't>(&'s self, tables: Tables<'t>) -> Option<InForce<'s, 't>> {
         let policies = self.password_policies.as_ref()?;
@@ -151,10 +158,27 @@ pub(crate) fn renew(txn: &mut WriteTxn<'_>, config: &Config, now: Moment) -> Res
     // Nothing of it is kept if it has faults: tools take it as it is, and so does who opens it without a configuration.
     merged.write(txn)?;
     history::begin(txn, merged.history, now)?;
+    if let Some(copies) = &config.copies {
+        forget_copies(txn, &merged.schema, copies)?;
+    }
     let (names, entries) = (txn.open_table(NAME, None)?, txn.open_table(ENTRY, None)?);
     let state = merged.fitting(&txn.view(names)?, &txn.view(entries)?, config, now)?;
     let as_of = txn.view(id)?.changed_in()?.unwrap_or(txn.txnid());
     Ok(State { as_of: Some(as_of), ..state })
+}
+
+/// Forgets what suffixes were a copy of that are not to be any more: from now on they change by themselves.
+fn forget_copies(txn: &mut WriteTxn<'_>, schema: &Schema, copies: &[CopyOf]) -> duramen::Result<()> {
+    let kept: Vec<String> = copies.iter().filter_map(|copy| names::normalize(schema, &copy.suffix).ok()).collect();
+    let mut table = txn.table(COPY)?;
+    let mut gone = Vec::new();
+    for item in table.iter() {
+        let (suffix, _) = item?;
+        if !kept.iter().any(|kept| kept.as_bytes() == suffix) {
+            gone.push(suffix.to_vec());
+        }
+    }
+    gone.into_iter().try_for_each(|suffix| table.delete(suffix).map(drop))
 }
 
 /// Makes a state of what is kept now, which another program has changed, and of what the configuration says beside that: that
@@ -219,7 +243,8 @@ impl Merged {
         let mut faults = faults::of_schema(&schema, &texts, config);
         let is_right = |index: &&Index| settings::asked_index(&schema, index).is_ok();
         let asked = config.indices.as_ref().map(|all| all.iter().filter(is_right).cloned().collect());
-        let mut indices = indices(&schema, asked, &kept.indices, is_new)?;
+        let is_copy = config.copies.as_ref().is_some_and(|copies| !copies.is_empty());
+        let mut indices = indices(&schema, asked, &kept.indices, (is_new, is_copy))?;
         if let Some(before) = &before {
             indices.iter_mut().for_each(|(id, ready, _)| *ready &= !altered::kinds(before, &schema, *id));
         }
@@ -297,6 +322,7 @@ impl Merged {
         let unique =
             config.unique.iter().map(|name| settings::unique(&schema, &ready, name)).collect::<Result<_, _>>()?;
         let password_policies = settings::policies(&schema, config)?;
+        let copies = settings::copies(&schema, &suffixes, config)?;
         Ok(State {
             as_of: None,
             unfit: None,
@@ -318,6 +344,7 @@ impl Merged {
             unique,
             password_policies,
             history: self.history,
+            copies,
         })
     }
 }
@@ -393,7 +420,7 @@ fn indices(
     schema: &Schema,
     asked: Option<Vec<Index>>,
     kept: &[(String, Vec<u8>)],
-    is_new: bool,
+    (is_new, is_copy): (bool, bool),
 ) -> Result<Vec<(AttributeId, u8, u8)>, OpenError> {
     let mut all: Vec<(AttributeId, u8, u8)> = Vec::new();
     for (oid, kinds) in kept {
@@ -403,7 +430,12 @@ fn indices(
     let asked = match (asked, is_new) {
         (Some(asked), _) => asked,
         (None, true) => Index::defaults(),
-        (None, false) => return Ok(all),
+        (None, false) => {
+            if is_copy {
+                identifiers(schema, &mut all, is_new);
+            }
+            return Ok(all);
+        }
     };
     // What is not asked for any more goes, complete or not.
     all.iter_mut().for_each(|(_, _, wanted)| *wanted = 0);
@@ -419,6 +451,9 @@ fn indices(
         }
     }
     always(schema, &mut all, is_new);
+    if is_copy {
+        identifiers(schema, &mut all, is_new);
+    }
     // An index that updates do not keep any more is not complete any more.
     all.iter_mut().for_each(|(_, ready, wanted)| *ready &= *wanted);
     Ok(all)
@@ -434,8 +469,19 @@ fn ready(indices: &[(AttributeId, u8, u8)]) -> Indices {
 /// Classes are always indexed: a search has to know of referral objects and aliases. So are members of groups: who is one is
 /// asked of entries, not of groups.
 fn always(schema: &Schema, all: &mut Vec<(AttributeId, u8, u8)>, is_new: bool) {
-    let (known, kinds) = (schema.known(), crate::index::bits::EQUALITY);
-    for id in [known.object_class, known.member, known.unique_member] {
+    let known = schema.known();
+    ask_for(&[known.object_class, known.member, known.unique_member], all, is_new);
+}
+
+/// Copies find entries by what these are called for good.
+fn identifiers(schema: &Schema, all: &mut Vec<(AttributeId, u8, u8)>, is_new: bool) {
+    ask_for(&[schema.known().entry_uuid], all, is_new);
+}
+
+/// Has equality of these indexed in any case.
+fn ask_for(attributes: &[AttributeId], all: &mut Vec<(AttributeId, u8, u8)>, is_new: bool) {
+    let kinds = crate::index::bits::EQUALITY;
+    for &id in attributes {
         match all.iter_mut().find(|(found, ..)| *found == id) {
             Some((_, ready, wanted)) => {
                 *wanted |= kinds;

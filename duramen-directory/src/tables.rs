@@ -12,6 +12,7 @@
 //! | `waiting` | id | trigrams that are to be written into `index`: see [`crate::index`] |
 //! | `value` | id, attribute, hash of the normalized value | a value of an attribute with many |
 //! | `history` | number of a change | see [`crate::history`] |
+//! | `copy` | normalized suffix of which the directory is a copy of another server's | what that server says that the copy is as of |
 //! | `meta` | see [`crate::meta`] | |
 //!
 //! Numbers in keys have their highest byte first, so that keys sort as they do.
@@ -29,8 +30,9 @@ pub(crate) const INDEX: &str = "index";
 pub(crate) const WAITING: &str = "waiting";
 pub(crate) const VALUE: &str = "value";
 pub(crate) const HISTORY: &str = "history";
+pub(crate) const COPY: &str = "copy";
 pub(crate) const META: &str = "meta";
-pub(crate) const ALL: [&str; 7] = [ENTRY, NAME, INDEX, WAITING, VALUE, HISTORY, META];
+pub(crate) const ALL: [&str; 8] = [ENTRY, NAME, INDEX, WAITING, VALUE, HISTORY, COPY, META];
 
 /// The tables of a write transaction.
 #[derive(Clone, Copy)]
@@ -83,6 +85,15 @@ impl<'t> Tables<'t> {
 
     pub fn history(&self) -> duramen::Result<Table<'t>> {
         self.open(HISTORY, |ids| ids.history)
+    }
+
+    /// Of which state of other servers copies are; `None` where no version that makes any has written.
+    pub fn copy(&self) -> duramen::Result<Option<Table<'t>>> {
+        let Tables::Snapshot(snapshot) = self else { return Ok(None) };
+        match snapshot.table(COPY) {
+            Err(duramen::Error::NoSuchTable { .. }) => Ok(None),
+            table => table.map(Some),
+        }
     }
 
     fn open(&self, name: &str, id: fn(&Ids) -> TableId) -> duramen::Result<Table<'t>> {

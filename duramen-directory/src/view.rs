@@ -15,6 +15,7 @@ use crate::filter::{Derived, each_value, member_types};
 use crate::history;
 use crate::index::{self, Reach, Set};
 use crate::names::{self, Found, Naming};
+use crate::replica;
 use crate::schema::{AttributeId, Schema};
 use crate::state::State;
 use crate::tables::{Id, Tables, read_id};
@@ -248,8 +249,14 @@ impl View<'_, '_> {
         } else if id == known.num_subordinates {
             each(self.child_count()?.to_string().as_bytes());
         } else if id == known.context_csn && self.id != 0 && self.entry.parent == 0 {
-            // What suffixes have (OpenLDAP): of which change the directory is.
-            if self.scene.state.history > 0
+            // What suffixes have (OpenLDAP): of which change the directory is, or of which it is a copy.
+            if let Some(copy) = self.scene.state.copy_of(self.normalized()) {
+                if let Some(table) = self.scene.tables.copy()?
+                    && let Some(cookie) = table.get(&copy.suffix.normalized)?
+                {
+                    replica::numbers_of(cookie).for_each(|number| each(number.as_bytes()));
+                }
+            } else if self.scene.state.history > 0
                 && let Some(span) = history::span(&self.scene.tables.entry()?, &self.scene.tables.history()?)?
             {
                 each(&span.end.csn());

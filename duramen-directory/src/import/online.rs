@@ -18,7 +18,7 @@ use crate::inner::Inner;
 use crate::meta;
 use crate::names::{self, child_key};
 use crate::state::State;
-use crate::tables::{Id, Ids, Tables, read_id};
+use crate::tables::{COPY, Id, Ids, Tables, read_id};
 use crate::update::structure::{self, Governing};
 use crate::update::{Batch, identifiers_are_indexed, is_identifier_of_another, same_identifier};
 
@@ -105,6 +105,10 @@ fn add(
     now: Moment,
 ) -> Result<Option<Prepared>, ImportError> {
     let ids = Ids::open(txn)?;
+    if is_copied(txn, &entry.name)? {
+        let text = "it is below a suffix that is a copy of another server's (`[replica]` of the configuration): import it there";
+        return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text).into());
+    }
     let batch = {
         let tables = Tables::Txn(txn, ids);
         let (names, entries) = (tables.name()?, tables.entry()?);
@@ -147,7 +151,7 @@ fn add(
         if state.history > 0 {
             let number = history::next(&tables.history()?, now)?;
             batch.notes.kept = state.history;
-            batch.notes.changes.push(Change { number, id, what: What::Added });
+            batch.notes.changes.push(Change { number, nth: 0, id, what: What::Added });
             // Most texts say which number an entry has; nobody looks whether this one does.
             batch.notes.foreign = Some(number);
         }
@@ -155,6 +159,21 @@ fn add(
     };
     batch.apply(txn, ids)?;
     Ok(None)
+}
+
+/// Whether a normalized name is in a copy of another server's entries, which that one has filled.
+fn is_copied(txn: &mut WriteTxn<'_>, name: &str) -> duramen::Result<bool> {
+    let table = txn.table(COPY)?;
+    if table.is_empty() {
+        return Ok(false);
+    }
+    for item in table.iter() {
+        let (suffix, _) = item?;
+        if std::str::from_utf8(suffix).is_ok_and(|suffix| names::below_suffix(name, suffix).is_some()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// That no entry of the directory has the same entryUUID, as far as an index can tell.

@@ -411,6 +411,15 @@ pub(crate) fn normalized_rdn(schema: &Schema, rdn: &str) -> Result<String> {
     rdn_by(schema, rdn)
 }
 
+/// The key of an entry in table `name`.
+pub(crate) fn key_of(schema: &Schema, entry: &Entry<'_>) -> Result<Vec<u8>> {
+    let normalized = match entry.parent {
+        0 => normalize(schema, entry.rdn())?,
+        _ => normalized_rdn(schema, entry.rdn())?,
+    };
+    Ok(child_key(entry.parent, &normalized))
+}
+
 /// The normalized RDN that an entry is to have: its values are judged.
 pub(crate) fn judged_rdn(schema: &Schema, rdn: &str) -> Result<String> {
     rdn_by(&Judging(schema), rdn)

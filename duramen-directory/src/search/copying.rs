@@ -172,7 +172,8 @@ impl Beginning<'_> {
                 copying.given = standing.given().cloned();
                 standing.check_base(found.area.base)?;
                 let (number, skipped) = standing.place();
-                if number < span.start {
+                // What another server is a copy of may have begun anew, from a change that was made before.
+                if number < span.start || number > span.end {
                     return Err(refresh_required("more has changed than is kept: ask again with the last cookie"));
                 }
                 let changes = self.changes(number)?;

@@ -14,10 +14,9 @@ use duramen::Table;
 use duramen_ldap::control::SyncState;
 
 use crate::clock::Moment;
-use crate::entry::Entry;
 use crate::failure::Result;
 use crate::history::{Change, Gone, What};
-use crate::names::{self, child_key};
+use crate::names;
 use crate::schema::Schema;
 use crate::tables::{Id, Tables, read_id};
 
@@ -247,7 +246,11 @@ impl<'c> Course<'c> {
         }
         let entry = names::entry(&self.entries, who.0)?;
         if net.is_moved {
-            self.freed.get(&self.key_of(&entry)?).into_iter().flatten().for_each(|(holder, bond)| add(*holder, *bond));
+            self.freed
+                .get(&names::key_of(self.schema, &entry)?)
+                .into_iter()
+                .flatten()
+                .for_each(|(holder, bond)| add(*holder, *bond));
         }
         names::climb(&self.entries, entry.parent, |above| {
             let above = self.now(above);
@@ -257,14 +260,6 @@ impl<'c> Course<'c> {
             None
         })?;
         Ok(before)
-    }
-
-    fn key_of(&self, entry: &Entry<'_>) -> Result<Vec<u8>> {
-        let normalized = match entry.parent {
-            0 => names::normalize(self.schema, entry.rdn())?,
-            _ => names::normalized_rdn(self.schema, entry.rdn())?,
-        };
-        Ok(child_key(entry.parent, &normalized))
     }
 
     /// The entry on top of the stack waits for one that waits for it: has one of the circle wait for another no more. Whether

@@ -178,7 +178,7 @@ impl<'c> Context<'c> {
         let kept = self.scene.state.history;
         if kept > 0 {
             batch.notes.kept = kept;
-            batch.notes.changes.push(Change { number: stamp.number, id, what });
+            batch.notes.changes.push(Change { number: stamp.number, nth: 0, id, what });
             batch.notes.foreign = Some(stamp.number).filter(|_| stamp.is_foreign).or(batch.notes.foreign);
         }
     }

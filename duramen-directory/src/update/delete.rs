@@ -11,7 +11,7 @@ use crate::failure::{Failure, Result};
 use crate::filter::each_value;
 use crate::history::{self, Gone, uuid_of};
 use crate::index::Extractor;
-use crate::names::{self, child_key};
+use crate::names;
 use crate::tables::Id;
 use crate::view::View;
 
@@ -75,7 +75,7 @@ fn one(context: &Context<'_>, id: Id, batch: &mut Batch) -> Result<()> {
         }
     }
     batch.index(id, Some(keys(context, id, &entry)?), None);
-    let key = name_key(context, &entry)?;
+    let key = names::key_of(context.schema(), &entry)?;
     if context.scene.state.history > 0 {
         let uuid = uuid_of(context.schema(), &entry).unwrap_or_default();
         let gone = Gone { uuid, key: key.clone(), name: names::name_of(&entries, id)? };
@@ -99,15 +99,4 @@ fn keys(context: &Context<'_>, id: Id, entry: &Entry<'_>) -> Result<crate::index
         })?;
     }
     Ok(keys)
-}
-
-/// The key of an entry in table `name`.
-pub(crate) fn name_key(context: &Context<'_>, entry: &Entry<'_>) -> Result<Vec<u8>> {
-    let schema = context.schema();
-    let normalized = if entry.parent == 0 {
-        names::normalize(schema, entry.rdn())?
-    } else {
-        names::normalized_rdn(schema, entry.rdn())?
-    };
-    Ok(child_key(entry.parent, &normalized))
 }

@@ -323,6 +323,13 @@ fn too_much() -> Failure {
 }
 
 impl LargeDraft {
+    /// Counts its values anew, all of which come: of those that are equal one has come.
+    pub fn count(&mut self) {
+        let values = || self.changes.values().filter_map(|change| change.value.as_ref());
+        let (count, bytes) = (values().count(), values().map(|value| encoded_len(value)).fold(0, u32::saturating_add));
+        (self.stored.count, self.stored.bytes) = (u32::try_from(count).unwrap_or(u32::MAX), bytes);
+    }
+
     /// Whether the value of a key is there.
     pub fn has(&self, tables: &Tables<'_>, key: &[u8]) -> Result<bool> {
         match self.changes.get(key) {

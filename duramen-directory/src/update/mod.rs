@@ -46,6 +46,7 @@ use crate::large;
 use crate::meta;
 use crate::names::{self, Naming};
 use crate::policy::{Edits, Proof};
+use crate::referral;
 use crate::requester::Requester;
 use crate::state::State as DirectoryState;
 use crate::tables::{Id, Ids, Tables};
@@ -55,9 +56,9 @@ use brief::BRIEF_BYTES;
 use context::{Context, nobody};
 use references::Moved;
 
-pub(crate) use add::operational;
+pub(crate) use add::{Place, operational};
 pub(crate) use batch::Batch;
-pub(crate) use draft::Draft;
+pub(crate) use draft::{Draft, LargeDraft};
 pub(crate) use identifier::{identifier_of, identifiers_are_indexed, is_identifier_of_another, same_identifier};
 
 /// Most requests are shorter.
@@ -143,7 +144,7 @@ impl Inner {
 
     /// Has waiting trigrams merged, in a change of its own, once there are many records. If that fails, as on a full disk,
     /// it is tried again when there are as many more: updates that make room are not to fail with it each time.
-    fn merge_when_due(&self, records: u64) {
+    pub(crate) fn merge_when_due(&self, records: u64) {
         let due = self.merge_due.load(Ordering::Relaxed);
         if records < MERGED_FROM {
             self.merge_due.store(MERGED_FROM, Ordering::Relaxed);
@@ -232,6 +233,22 @@ fn damaged() -> Error {
     Error::Usage { what: "an entry is damaged: run `duramen directory check`" }
 }
 
+/// Writes what was decided; says which transaction this is, if names change.
+pub(crate) fn write(
+    inner: &Inner,
+    (txn, ids): (&mut WriteTxn<'_>, Ids),
+    batch: Batch,
+) -> duramen::Result<Option<Txnid>> {
+    let placed = batch.placed();
+    if placed.is_empty() {
+        return batch.apply(txn, ids).map(|()| None);
+    }
+    let before = txn.view(ids.name)?.changed_in()?;
+    batch.apply(txn, ids)?;
+    inner.changes.note(before, txn.txnid(), &placed);
+    Ok(Some(txn.txnid()))
+}
+
 impl Owned {
     fn run(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<Result<Made>> {
         let ids = Ids::open(txn)?;
@@ -243,7 +260,7 @@ impl Owned {
             Ok(decided) => decided,
             Err(failure) => return Ok(Err(failure)),
         };
-        let renames = self.write(txn, ids, batch)?;
+        let renames = write(&self.inner, (txn, ids), batch)?;
         if !moved.is_empty() {
             let followed = self.within(txn, ids, |context, _| moved.followed(context)).map_err(|_| damaged())?;
             followed.into_iter().try_for_each(|batch| batch.apply(txn, ids))?;
@@ -256,22 +273,11 @@ impl Owned {
         Ok(Ok(Made { updated: Updated { controls }, renames }))
     }
 
-    /// Writes what was decided; says which transaction this is, if names change.
-    fn write(&self, txn: &mut WriteTxn<'_>, ids: Ids, batch: Batch) -> duramen::Result<Option<Txnid>> {
-        let placed = batch.placed();
-        if placed.is_empty() {
-            return batch.apply(txn, ids).map(|()| None);
-        }
-        let before = txn.view(ids.name)?.changed_in()?;
-        batch.apply(txn, ids)?;
-        self.inner.changes.note(before, txn.txnid(), &placed);
-        Ok(Some(txn.txnid()))
-    }
-
     /// What the update does.
     fn decide(&self, txn: &WriteTxn<'_>, ids: Ids) -> Result<Decided> {
         self.within(txn, ids, |context, request| {
             refuse_made_up(context, request)?;
+            refer_copied(context, request)?;
             let batch = match request {
                 Request::Add(request) => add::prepare(context, request)?,
                 Request::Delete(name) => delete::prepare(context, name)?,
@@ -367,6 +373,31 @@ fn refuse_made_up(context: &Context<'_>, request: &Request<'_>) -> Result<()> {
     }
     let text = format!("{name:?} cannot be changed: {why}");
     Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text))
+}
+
+/// What is a copy of another server's is changed there.
+fn refer_copied(context: &Context<'_>, request: &Request<'_>) -> Result<()> {
+    let state = context.scene.state;
+    if state.copies.is_empty() {
+        return Ok(());
+    }
+    let (name, superior) = match request {
+        Request::Add(AddRequest { name, .. }) | Request::Delete(name) | Request::Modify(ModifyRequest { name, .. }) => {
+            (*name, None)
+        }
+        Request::ModifyDn(ModifyDnRequest { name, new_superior, .. }) => (*name, *new_superior),
+        _ => return Ok(()),
+    };
+    // A name that is none is told of as ever.
+    let copy_of = |name: &str| state.copy_of(&names::normalize(context.schema(), name).ok()?);
+    match copy_of(name).or_else(|| copy_of(superior?)) {
+        None => Ok(()),
+        Some(copy) if copy.referrals.is_empty() => {
+            let text = format!("{name:?} is in a copy of another server's entries: change it there");
+            Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text))
+        }
+        Some(copy) => Err(Failure::referral("", &referral::to_name(&copy.referrals, name))),
+    }
 }
 
 /// Puts what changes of an entry's values outside into a batch, and their keys to those of before and after.

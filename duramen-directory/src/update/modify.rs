@@ -9,7 +9,6 @@ use super::batch::Batch;
 use super::change::{self, Checked};
 use super::check;
 use super::context::Context;
-use super::delete::name_key;
 use super::draft::{Draft, Value};
 use super::naming;
 use super::passwords;
@@ -67,7 +66,8 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
     modifier.finish(&entry)
 }
 
-/// Decides what becomes of an entry of which the directory notes something down. Who changed it last, and when, stays.
+/// Decides what becomes of an entry of which the directory notes something down. Who changed it last, and when, stays. In a copy
+/// of another server's entries that is this server's own, until that one sends the entry again.
 pub(super) fn note(context: &Context<'_>, id: Id, edits: &Edits) -> Result<Batch> {
     let entries = context.scene.tables.entry()?;
     let entry = names::entry(&entries, id)?;
@@ -75,6 +75,11 @@ pub(super) fn note(context: &Context<'_>, id: Id, edits: &Edits) -> Result<Batch
     modifier.edit(edits);
     if context.scene.state.history == 0 {
         return modifier.store(&entry);
+    }
+    if is_copied(context, id, &entry)? {
+        let mut batch = modifier.store(&entry)?;
+        batch.notes.is_private = true;
+        return Ok(batch);
     }
     // Copies are to have it, too, and tell by the number whether they do.
     let stamp = context.renumber(&mut modifier.draft);
@@ -84,10 +89,24 @@ pub(super) fn note(context: &Context<'_>, id: Id, edits: &Edits) -> Result<Batch
     Ok(batch)
 }
 
+/// Whether an entry is of a copy of another server's.
+pub(super) fn is_copied(context: &Context<'_>, id: Id, entry: &Entry<'_>) -> Result<bool> {
+    let state = context.scene.state;
+    if state.copies.is_empty() {
+        return Ok(false);
+    }
+    let name = names::normalize(&state.schema, &context.scene.name_of(id, entry)?)?;
+    Ok(state.copy_of(&name).is_some())
+}
+
 /// Decides what becomes of an entry that has these values. Nothing if it does not have them, or has one in its own name.
 pub(super) fn refer(context: &Context<'_>, id: Id, references: &[Reference]) -> Result<Option<Batch>> {
     let entries = context.scene.tables.entry()?;
     let entry = names::entry(&entries, id)?;
+    // Whoever changes what is copied sees to its references.
+    if is_copied(context, id, &entry)? {
+        return Ok(None);
+    }
     let mut modifier = Modifier::new(context, id, &entry);
     for reference in references {
         modifier.refer(reference)?;
@@ -476,7 +495,7 @@ impl<'m, 'c: 'e, 'e> Modifier<'m, 'c, 'e> {
         super::large_changes(context, was, &self.draft, (&mut old, &mut new), &mut batch)?;
         batch.index(self.id, Some(old), Some(new));
         if entry.marks() != before.marks() {
-            batch.put_name(name_key(context, before)?, self.id, entry.marks());
+            batch.put_name(names::key_of(context.schema(), before)?, self.id, entry.marks());
         }
         context.post_read(self.id)?;
         batch.change_entry(self.id, bytes);

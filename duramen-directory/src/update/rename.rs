@@ -8,7 +8,6 @@ use super::add::may_change_children;
 use super::batch::Batch;
 use super::check;
 use super::context::{Context, Stamp};
-use super::delete::name_key;
 use super::draft::Draft;
 use super::{naming, structure};
 use crate::access::{Level, What};
@@ -67,7 +66,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
     let (mut old, mut new) = (context.keys(&entry, |_| true), context.keys(&changed, |_| true));
     super::large_changes(context, (id, Some(&entry)), &draft, (&mut old, &mut new), &mut batch)?;
     batch.index(id, Some(old), Some(new));
-    let old_key = name_key(context, &entry)?;
+    let old_key = names::key_of(context.schema(), &entry)?;
     context.note(&mut batch, id, history::What::Renamed(old_key.clone()), stamp);
     batch.delete_name(old_key);
     batch.put_name(key, id, changed.marks());

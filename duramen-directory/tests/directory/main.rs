@@ -20,6 +20,7 @@ mod policies;
 mod ranges;
 mod reading;
 mod references;
+mod replica;
 mod rules;
 mod sample;
 mod searching;

@@ -1,0 +1,377 @@
+//! Making here what a provider has told, in one transaction.
+//!
+//! Owns: what becomes of the entries, their index keys, and what is noted of it for clients that keep copies of this one. Must
+//! not know: in which order a provider tells, cookies.
+//!
+//! Each step leaves the tables fitting together. What fails takes the whole transaction with it.
+
+use std::collections::BTreeMap;
+
+use duramen::{Txnid, WriteTxn};
+use duramen_ldap::message::{ResultCode, SearchEntry};
+
+use super::content;
+use super::tree::Unsettled;
+use super::{Counts, ReplicaError};
+use crate::attribute::form;
+use crate::clock::Moment;
+use crate::entry::Entry;
+use crate::failure::{Failure, Result, damaged};
+use crate::history::{self, Change, Gone, Uuid, What, uuid_of};
+use crate::index::{KeySet, Reach, equal, merge_all};
+use crate::inner::Inner;
+use crate::large;
+use crate::names::{self, Suffix};
+use crate::state::State;
+use crate::tables::{Id, Ids, Tables, read_id};
+use crate::update::{self, Batch, Draft, Place};
+
+/// Entries have most of their keys in common where so many are written together.
+const MERGED_FROM: u64 = 256;
+
+/// The attribute by which states of an entry are told apart.
+const ENTRY_CSN: &str = "entryCSN";
+
+/// A transaction in which a copy is brought further.
+pub(super) struct Writer<'w, 't> {
+    pub inner: &'w Inner,
+    pub txn: &'w mut WriteTxn<'t>,
+    pub ids: Ids,
+    pub state: &'w State,
+    /// The suffix that is copied.
+    pub base: &'w Suffix,
+    /// The number of its changes, if such are noted.
+    pub number: Option<Moment>,
+    nth: u32,
+    renames: Option<Txnid>,
+    pub counts: Counts,
+    pub unsettled: &'w mut Unsettled,
+    /// What is told now was changed in this order.
+    pub is_in_order: bool,
+}
+
+/// What a transaction has made, which has yet to be committed.
+pub(super) struct Made {
+    pub counts: Counts,
+    /// Which commit it is, if names change.
+    pub renames: Option<Txnid>,
+}
+
+/// What an entry was before, as far as it stays.
+#[derive(Clone, Copy)]
+pub(super) enum Before<'k> {
+    /// It had this place.
+    Here,
+    /// It had the place with this key, and has left it.
+    Elsewhere(&'k [u8]),
+    /// It was something that stands only for its name.
+    Glue,
+}
+
+impl<'w, 't> Writer<'w, 't> {
+    pub fn new(
+        inner: &'w Inner,
+        (txn, ids): (&'w mut WriteTxn<'t>, Ids),
+        state: &'w State,
+        (base, unsettled): (&'w Suffix, &'w mut Unsettled),
+        number: Option<Moment>,
+    ) -> Writer<'w, 't> {
+        let (nth, renames, counts, is_in_order) = Default::default();
+        Writer { inner, txn, ids, state, base, number, nth, renames, counts, unsettled, is_in_order }
+    }
+
+    pub fn tables(&self) -> Tables<'_> {
+        Tables::Txn(self.txn, self.ids)
+    }
+
+    /// The entry with an identifier.
+    pub fn find(&self, uuid: &Uuid) -> Result<Option<Id>> {
+        find(self.state, &self.tables(), uuid)
+    }
+
+    /// Makes an entry as it was sent.
+    pub fn put(&mut self, sent: &SearchEntry<'_>, uuid: Uuid) -> Result<(), ReplicaError> {
+        let state = self.state;
+        let refuse = |failure| ReplicaError::Refused { entry: sent.name.to_string(), failure };
+        let draft = content::draft(&state.schema, sent, uuid).map_err(refuse)?;
+        let normalized = names::normalize(&state.schema, sent.name).map_err(refuse)?;
+        if names::below_suffix(&normalized, &self.base.normalized).is_none() {
+            let text = format!("it is not below {:?}, which is what was asked for", self.base.text);
+            return Err(refuse(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text)));
+        }
+        self.arrive(sent.name, &normalized, uuid, draft).map(drop).map_err(|failure| match failure.code {
+            // Of a database nothing is said so.
+            ResultCode::ADMIN_LIMIT_EXCEEDED | ResultCode::INVALID_DN_SYNTAX => refuse(failure),
+            _ => failure.into(),
+        })
+    }
+
+    /// As [`Writer::put`], unless the entry is there as it is then, or later.
+    pub fn put_newer(&mut self, sent: &SearchEntry<'_>, uuid: Uuid) -> Result<(), ReplicaError> {
+        let schema = &self.state.schema;
+        let number = sent.attributes.iter().find(|attribute| attribute.description.eq_ignore_ascii_case(ENTRY_CSN));
+        let sent_number = number.and_then(|attribute| attribute.values.iter().next());
+        if let (Some(id), Some(sent_number)) = (self.find(&uuid)?, sent_number) {
+            let entries = self.tables().entry()?;
+            let entry = names::entry(&entries, id)?;
+            let stored = entry.of_type(schema.known().entry_csn).flat_map(|found| found.values()).next();
+            if stored.is_some_and(|stored| stored >= sent_number) {
+                self.counts.unchanged += 1;
+                return Ok(());
+            }
+        }
+        self.is_in_order = true;
+        let put = self.put(sent, uuid);
+        self.is_in_order = false;
+        put
+    }
+
+    /// Takes note that an entry is there as it was; whether it is.
+    pub fn keep(&mut self, uuid: &Uuid) -> Result<bool> {
+        let found = self.find(uuid)?;
+        self.unsettled.present.extend(found);
+        Ok(found.is_some())
+    }
+
+    /// Takes an entry away; what has something below it stays as a name.
+    pub fn delete(&mut self, uuid: &Uuid) -> Result<()> {
+        let Some(id) = self.find(uuid)? else { return Ok(()) };
+        self.forget(id, uuid);
+        self.counts.deleted += 1;
+        if names::child_count(&self.tables().name()?, id)? > 0 { self.hollow(id) } else { self.remove(id) }
+    }
+
+    /// Ends it: with what it shares with all transactions that change entries.
+    pub fn finish(self) -> Result<Made> {
+        if self.counts.put + self.counts.deleted >= MERGED_FROM {
+            merge_all(self.txn)?;
+        } else {
+            self.inner.merge_when_due(self.txn.view(self.ids.waiting)?.len());
+        }
+        Ok(Made { counts: self.counts, renames: self.renames })
+    }
+
+    pub fn write(&mut self, batch: Batch) -> Result<()> {
+        self.renames = update::write(self.inner, (self.txn, self.ids), batch)?.or(self.renames);
+        Ok(())
+    }
+
+    /// Notes a change down, if such is kept.
+    pub fn note(&mut self, batch: &mut Batch, id: Id, what: What) {
+        let Some(number) = self.number else { return };
+        batch.notes.kept = self.state.history;
+        batch.notes.changes.push(Change { number, nth: self.nth, id, what });
+        batch.notes.foreign = Some(number);
+        self.nth += 1;
+    }
+
+    /// What is noted of an entry that is there no more.
+    pub fn note_gone(&mut self, batch: &mut Batch, id: Id, entry: &Entry<'_>, key: Vec<u8>) -> Result<()> {
+        if self.number.is_some()
+            && let Some(uuid) = uuid_of(&self.state.schema, entry)
+        {
+            let name = names::name_of(&self.tables().entry()?, id)?;
+            self.note(batch, id, What::Deleted(Gone { uuid, key, name }));
+        }
+        Ok(())
+    }
+
+    pub fn next_id(&self) -> Result<Id> {
+        let entries = self.tables().entry()?;
+        let last = entries.last()?.map_or(Some(0), |(key, _)| read_id(key)).ok_or_else(|| damaged("table `entry`"))?;
+        last.checked_add(1).ok_or_else(|| Failure::new(ResultCode::UNWILLING_TO_PERFORM, "there are no more ids"))
+    }
+
+    /// Stores an entry that is new.
+    pub fn add(&mut self, place: &Place, mut draft: Draft<'_>, what: Option<What>) -> Result<Id> {
+        let (state, id) = (self.state, self.next_id()?);
+        move_out(state, &mut draft, id);
+        let bytes = draft.build(&state.schema, place.parent, &place.rdn, draft.marks(&state.schema))?;
+        let entry = parsed(&bytes)?;
+        let (mut batch, mut keys) = (Batch::default(), content::keys(state, &entry));
+        for large in draft.large {
+            for (key, change) in large.changes {
+                change.value.iter().for_each(|value| content::add_keys(state, large.stored.id, value, &mut keys));
+                batch.value(key, change.value);
+            }
+        }
+        batch.index(id, None, Some(keys));
+        batch.put_name(place.key.clone(), id, entry.marks());
+        batch.add_children(place.parent, 1);
+        batch.put_entry(id, bytes);
+        what.into_iter().for_each(|what| self.note(&mut batch, id, what));
+        self.write(batch)?;
+        Ok(id)
+    }
+
+    /// Puts another content, and perhaps another place, in place of what an entry has. Whether that is another.
+    pub fn replace(&mut self, id: Id, place: &Place, mut draft: Draft<'_>, before: Before<'_>) -> Result<bool> {
+        let state = self.state;
+        move_out(state, &mut draft, id);
+        let bytes = draft.build(&state.schema, place.parent, &place.rdn, draft.marks(&state.schema))?;
+        let (new, mut batch) = (parsed(&bytes)?, Batch::default());
+        let entries = self.tables().entry()?;
+        let stored = names::entry_bytes(&entries, id)?;
+        let old = parsed(stored)?;
+        let (mut gone, mut come) = (KeySet::default(), KeySet::default());
+        let differs = self.change_large((id, &old), &draft, (&mut gone, &mut come), &mut batch)?;
+        if matches!(before, Before::Here) && !differs && stored == bytes {
+            return Ok(false);
+        }
+        gone.append(&content::keys(state, &old));
+        come.append(&content::keys(state, &new));
+        batch.index(id, Some(gone), Some(come));
+        let what = match before {
+            Before::Here => What::Modified,
+            Before::Elsewhere(key) => What::Renamed(key.to_vec()),
+            Before::Glue => What::Added,
+        };
+        let is_moved = matches!(before, Before::Elsewhere(_));
+        if is_moved || old.marks() != new.marks() {
+            batch.put_name(place.key.clone(), id, new.marks());
+        }
+        if is_moved {
+            batch.add_children(place.parent, 1);
+        }
+        self.note(&mut batch, id, what);
+        batch.change_entry(id, bytes);
+        self.write(batch)?;
+        Ok(true)
+    }
+
+    /// What changes of the values of an entry that are outside of it, and of their keys in the index; whether anything does.
+    fn change_large(
+        &self,
+        (id, old): (Id, &Entry<'_>),
+        draft: &Draft<'_>,
+        (gone, come): (&mut KeySet, &mut KeySet),
+        batch: &mut Batch,
+    ) -> Result<bool> {
+        if !old.has_large() && draft.large.is_empty() {
+            return Ok(false);
+        }
+        let (state, table, mut differs) = (self.state, self.tables().value()?, false);
+        let mut wanted: BTreeMap<&[u8], (&[u8], _)> = BTreeMap::new();
+        for large in &draft.large {
+            let values = large.changes.iter().filter_map(|(key, change)| Some((key, change.value.as_ref()?)));
+            wanted.extend(values.map(|(key, value)| (key.as_slice(), (value.as_slice(), large.stored.id))));
+        }
+        // What has gone from under an option may still be outside.
+        for large in &draft.large {
+            let rule = state.schema.attribute(large.stored.id).equality;
+            for value in old.of_type(large.stored.id).flat_map(|found| found.values()) {
+                if wanted.contains_key(&large::key(id, large.stored.id, &form(&state.schema, rule, value))[..]) {
+                    content::add_keys(state, large.stored.id, value, come);
+                }
+            }
+        }
+        for large in old.large() {
+            for pair in large::pairs(&table, id, large.id)? {
+                let (key, value) = pair?;
+                match wanted.remove(key) {
+                    Some((new, _)) if new == value => {}
+                    Some((new, _)) => {
+                        batch.value(key.to_vec(), Some(new.to_vec()));
+                        differs = true;
+                    }
+                    None => {
+                        content::add_keys(state, large.id, value, gone);
+                        batch.value(key.to_vec(), None);
+                        differs = true;
+                    }
+                }
+            }
+        }
+        for (key, (value, attribute)) in wanted {
+            content::add_keys(state, attribute, value, come);
+            batch.value(key.to_vec(), Some(value.to_vec()));
+            differs = true;
+        }
+        Ok(differs)
+    }
+
+    /// Takes an entry away that has nothing below it, and what stands above it only for its sake.
+    pub fn remove(&mut self, id: Id) -> Result<()> {
+        let state = self.state;
+        let stored = names::entry_bytes(&self.tables().entry()?, id)?.to_vec();
+        let (entry, mut batch) = (parsed(&stored)?, Batch::default());
+        let (parent, key) = (entry.parent, names::key_of(&state.schema, &entry)?);
+        batch.index(id, Some(content::all_keys(state, &self.tables(), id, &entry)?), None);
+        batch.delete_name(key.clone());
+        batch.add_children(parent, -1);
+        batch.delete_entry(id);
+        self.note_gone(&mut batch, id, &entry, key)?;
+        self.write(batch)?;
+        self.tidy(parent)
+    }
+
+    /// Leaves nothing of an entry but its name, which others are below.
+    fn hollow(&mut self, id: Id) -> Result<()> {
+        let state = self.state;
+        let stored = names::entry_bytes(&self.tables().entry()?, id)?.to_vec();
+        let old = parsed(&stored)?;
+        let (key, mut batch) = (names::key_of(&state.schema, &old)?, Batch::default());
+        let bytes = content::glue(&state.schema).build(&state.schema, old.parent, old.rdn(), 0)?;
+        let gone = content::all_keys(state, &self.tables(), id, &old)?;
+        batch.index(id, Some(gone), Some(content::keys(state, &parsed(&bytes)?)));
+        for large in old.large() {
+            for pair in large::pairs(&self.tables().value()?, id, large.id)? {
+                batch.value(pair?.0.to_vec(), None);
+            }
+        }
+        batch.put_name(key.clone(), id, 0);
+        batch.change_entry(id, bytes);
+        self.note_gone(&mut batch, id, &old, key)?;
+        self.write(batch)
+    }
+}
+
+/// Moves values out of an entry that has very many.
+fn move_out(state: &State, draft: &mut Draft<'_>, id: Id) {
+    draft.move_out(&state.schema, id);
+    draft.large.iter_mut().for_each(update::LargeDraft::count);
+}
+
+pub(super) fn parsed(bytes: &[u8]) -> Result<Entry<'_>> {
+    Entry::parse(bytes).ok_or_else(|| damaged("a copied entry"))
+}
+
+/// The entry with an identifier.
+pub(super) fn find(state: &State, tables: &Tables<'_>, uuid: &Uuid) -> Result<Option<Id>> {
+    let found = equal(&tables.index()?, state.schema.known().entry_uuid, uuid, &Reach::all())?;
+    Ok(found.iter().next())
+}
+
+/// How the changes of a transaction are numbered: by that of the change as of which the copy is afterwards, so that who keeps a
+/// copy of this one can ask either server what has changed since. In between, and where changes of this server's own have
+/// greater ones, the next. `None` where nothing is noted. `is_all`: the provider has told all there is.
+pub(super) fn number_of(
+    (txn, ids): (&mut WriteTxn<'_>, Ids),
+    state: &State,
+    now: Moment,
+    as_of: Option<Moment>,
+    is_all: bool,
+) -> Result<Numbered> {
+    if state.history == 0 {
+        return Ok(Numbered::Not);
+    }
+    history::begin(txn, state.history, now)?;
+    let span =
+        history::span(&txn.view(ids.entry)?, &txn.view(ids.history)?)?.ok_or_else(|| damaged("table `history`"))?;
+    Ok(match as_of {
+        Some(as_of) if as_of > span.end => Numbered::By(as_of),
+        Some(as_of) if is_all && as_of < span.end => Numbered::Anew(as_of),
+        _ => Numbered::By(span.end.after(1)),
+    })
+}
+
+/// How changes of a transaction are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Numbered {
+    /// Nothing is noted.
+    Not,
+    /// All get this number.
+    By(Moment),
+    /// What is noted begins anew behind them, with this number.
+    Anew(Moment),
+}
