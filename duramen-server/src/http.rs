@@ -27,6 +27,7 @@ use tokio::time::{Sleep, sleep};
 use crate::figures::{BUCKETS, Figures, NAMES, OfKind};
 use crate::listen::{ListenError, error, tcp};
 use crate::monitor::uptime;
+use crate::replica::status;
 use crate::server::Server;
 use crate::tls::Lifetimes;
 
@@ -123,11 +124,15 @@ async fn metrics(State(server): State<Arc<Server>>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text(&server))
 }
 
-/// Whether the database can be read.
+/// Whether the database can be read, and copies of other servers have been complete and go on.
 async fn health(State(server): State<Arc<Server>>) -> impl IntoResponse {
-    match server.directory.database().read() {
-        Ok(_) => (StatusCode::OK, "ok\n".to_string()),
-        Err(error) => (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")),
+    let unavailable = |why: String| (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n"));
+    if let Err(error) = server.directory.database().read() {
+        return unavailable(error.to_string());
+    }
+    match server.replicas.statuses().iter().find_map(|status| status.ailment()) {
+        Some(ailment) => unavailable(ailment),
+        None => (StatusCode::OK, "ok\n".to_string()),
     }
 }
 
@@ -151,6 +156,7 @@ fn text(server: &Server) -> String {
         let help = "When the first of the server's certificates ends, in seconds since 1970";
         let _ = writeln!(out, "# HELP {name} {help}.\n# TYPE {name} gauge\n{name} {ends}");
     }
+    status::metrics(server.replicas.statuses().iter().map(|status| &**status), &mut out);
     let name = "duramend_operations_total";
     let _ = writeln!(out, "# HELP {name} Operations by kind and by how they ended.\n# TYPE {name} counter");
     for (kind, label) in NAMES {

@@ -13,6 +13,7 @@
 //! | [`connection`], [`thread`] | bytes in, bytes out; what the connections of a thread share |
 //! | [`bell`] | connections that wait for updates, woken together |
 //! | [`work`] | operations of a connection |
+//! | [`replica`] | being a copy of another server |
 //! | [`session`], [`tls`], [`stream`], [`buffer`], [`reply`] | what they stand on |
 //! | [`figures`], [`monitor`], [`http`], [`log`], [`seldom`], [`notify`] | what the daemon tells of itself |
 //!
@@ -44,6 +45,7 @@ pub mod listen;
 pub mod log;
 pub mod monitor;
 pub mod notify;
+pub mod replica;
 pub mod reply;
 pub mod seldom;
 pub mod serve;

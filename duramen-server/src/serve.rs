@@ -146,6 +146,7 @@ async fn run(
     monitor::introduce(&server);
     remind_of_indices(&config.data, &server.directory);
     let crew = Crew::start(server.clone()).map_err(system("thread"))?;
+    follow(&server).map_err(system("thread"))?;
     let mut signals = Signals::new(hangup).map_err(system("signals"))?;
     for listener in &listeners {
         tracing::info!("listening at {}", listener.url());
@@ -160,6 +161,7 @@ async fn run(
     tracing::info!("stopping");
     notify::stopping();
     drop(listeners);
+    server.replicas.stop();
     crew.stop();
     // A checkpoint would wait for a tool that writes.
     server.directory.database().sync().map_err(|error| ServeError::System(error.to_string()))?;
@@ -221,6 +223,8 @@ async fn patiently<T>(what: &str, mut work: Receiver<T>) -> Result<T, RecvError>
 fn reload(start: &Start, server: &Arc<Server>, logging: &Logging) {
     let attempt = || -> Result<(), ServeError> {
         let (config, settings) = settings(start)?;
+        // What is copied now may not be any more.
+        server.replicas.stop();
         server.directory.reconfigure(config.directory.clone()).map_err(|source| misfit(start, &config, source))?;
         logging.change(&config.log).map_err(ServeError::System)?;
         warn(&settings);
@@ -230,11 +234,20 @@ fn reload(start: &Start, server: &Arc<Server>, logging: &Logging) {
         Ok(())
     };
     notify::reloading();
-    match attempt() {
+    let attempted = attempt();
+    if let Err(error) = follow(server) {
+        tracing::error!("no thread to follow a provider: {error}");
+    }
+    match attempted {
         Ok(()) => tracing::info!("reloaded: listeners, threads, data and durability stay as they were at the start"),
         Err(error) => tracing::error!("not reloaded, all stays as it was: {error}"),
     }
     notify::ready();
+}
+
+/// Begins to follow providers, if there are some and that has not begun.
+fn follow(server: &Server) -> std::io::Result<()> {
+    server.replicas.start(&server.directory, server.settings().source.as_ref())
 }
 
 /// Indices that a configuration asks for later are not there by that alone, and searches without them are slow.

@@ -6,11 +6,12 @@ use std::time::SystemTime;
 
 use duramen_directory::{Directory, password};
 use tokio::sync::Semaphore;
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::config::{Config, Fault, Limits, Log};
 use crate::costs::Costs;
 use crate::figures::Figures;
+use crate::replica::{Replicas, Source};
 use crate::tls::{self, Lifetimes};
 
 /// What all threads share.
@@ -36,6 +37,8 @@ pub struct Server {
     pub user: u32,
     /// URLs of the listeners.
     pub urls: Vec<String>,
+    /// Who follows other servers.
+    pub replicas: Replicas,
     numbers: AtomicU64,
     settings: RwLock<Arc<Settings>>,
 }
@@ -50,6 +53,8 @@ pub struct Settings {
     pub password_scheme: password::Scheme,
     /// Passwords that come in clear text in an add or a modify are kept so, too.
     pub hash_passwords: bool,
+    /// Of whom it is a replica, if it is one.
+    pub source: Option<Arc<Source>>,
     /// TLS, if it is offered.
     pub tls: Option<TlsAcceptor>,
     /// For which time its certificates hold.
@@ -60,7 +65,12 @@ impl Settings {
     /// From a configuration: reads certificates.
     pub fn new(config: &Config) -> Result<Settings, Fault> {
         let tls = config.tls.as_ref().map(tls::load).transpose()?.map(TlsAcceptor::from);
+        let source = config.replica.as_ref().map(|replica| {
+            let tls = replica.tls.as_ref().map(tls::load_replica).transpose()?.map(TlsConnector::from);
+            Ok(Arc::new(Source { config: replica.clone(), tls }))
+        });
         Ok(Settings {
+            source: source.transpose()?,
             limits: config.limits.clone(),
             log: config.log.clone(),
             password_scheme: config.password_scheme,
@@ -92,6 +102,7 @@ impl Server {
             costs: Costs::default(),
             user: rustix::process::geteuid().as_raw(),
             urls,
+            replicas: Replicas::default(),
             numbers: AtomicU64::new(1000),
             settings: RwLock::new(Arc::new(settings)),
         })

@@ -10,10 +10,10 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{CertificateError, RootCertStore, ServerConfig, ServerConnection};
+use rustls::{CertificateError, ClientConfig, RootCertStore, ServerConfig, ServerConnection};
 use x509_parser::prelude::{ASN1Time, FromDer, Validity, X509Certificate};
 
-use crate::config::{Fault, Tls};
+use crate::config::{Fault, ReplicaTls, Tls};
 
 /// How long before its end a certificate is warned of.
 const ENDS_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
@@ -21,10 +21,7 @@ const ENDS_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 /// Reads certificate, key and roots.
 pub fn load(tls: &Tls) -> Result<Arc<ServerConfig>, Fault> {
     let chain = certificates(&tls.certificate)?;
-    let key = pem(&tls.key).and_then(|text| PrivateKeyDer::from_pem_slice(&text)).map_err(|error| {
-        let cure = "it has to be a key in PEM, not encrypted";
-        Fault::file(&tls.key, format!("no private key can be read here: {}", in_words(error)), cure)
-    })?;
+    let key = private_key(&tls.key)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let certified = certified(tls, &provider, chain, key)?;
     let builder = ServerConfig::builder_with_provider(provider)
@@ -36,6 +33,40 @@ pub fn load(tls: &Tls) -> Result<Arc<ServerConfig>, Fault> {
     };
     let config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
     Ok(Arc::new(config))
+}
+
+/// Reads roots, and perhaps a certificate with its key, for connections to other servers.
+pub fn load_replica(tls: &ReplicaTls) -> Result<Arc<ClientConfig>, Fault> {
+    let fail =
+        |path: &Path, what: String| Fault::file(path, what, "it has to hold the roots of providers' certificates");
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(&tls.roots)? {
+        let added = roots.add(certificate);
+        added.map_err(|error| fail(&tls.roots, format!("a certificate in it is no root: {error}")))?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Fault::command(format!("TLS cannot be used: {error}"), ""))?
+        .with_root_certificates(roots);
+    let Some((certificate, key)) = &tls.own else { return Ok(Arc::new(builder.with_no_client_auth())) };
+    let chain = certificates(certificate)?;
+    let config = builder.with_client_auth_cert(chain, private_key(key)?).map_err(|error| {
+        let what = format!("certificate and key {} cannot be used together: {error}", key.display());
+        Fault::file(
+            certificate,
+            what,
+            "the own certificate has to come first in the file, and the key has to be its own",
+        )
+    })?;
+    Ok(Arc::new(config))
+}
+
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Fault> {
+    pem(path).and_then(|text| PrivateKeyDer::from_pem_slice(&text)).map_err(|error| {
+        let cure = "it has to be a key in PEM, not encrypted";
+        Fault::file(path, format!("no private key can be read here: {}", in_words(error)), cure)
+    })
 }
 
 /// That certificate and key are of each other. The certificate need not be one that this server's own library would

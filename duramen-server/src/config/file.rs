@@ -20,6 +20,7 @@ pub(super) struct File {
     pub access: Access,
     pub password_policies: Option<Spanned<PasswordPolicies>>,
     pub sync: Option<Sync>,
+    pub replica: Option<Spanned<Replica>>,
     pub limits: Limits,
     pub log: Log,
     pub http: Http,
@@ -135,6 +136,24 @@ pub(super) struct PasswordPolicies {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Sync {
     pub changes: Option<Spanned<usize>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Replica {
+    pub providers: Spanned<Vec<Spanned<String>>>,
+    #[serde(default)]
+    pub starttls: bool,
+    pub roots: Option<Spanned<PathBuf>>,
+    pub certificate: Option<Spanned<PathBuf>>,
+    pub key: Option<Spanned<PathBuf>>,
+    pub bind: Option<Spanned<String>>,
+    pub password_file: Option<Spanned<PathBuf>>,
+    #[serde(default)]
+    pub suffixes: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub refer: Vec<Spanned<String>>,
+    pub retry_seconds: Option<Spanned<usize>>,
 }
 
 #[derive(Deserialize, Default)]

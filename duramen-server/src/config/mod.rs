@@ -7,6 +7,7 @@
 mod fault;
 mod file;
 mod paths;
+mod replica;
 mod resolve;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 pub use fault::Fault;
 pub use file::LogFormat;
+pub use replica::{Authentication, Provider, Replica, ReplicaTls, Security};
 pub use resolve::{Judge, Overrides, check, placed};
 
 /// Everything that the daemon goes by.
@@ -39,6 +41,8 @@ pub struct Config {
     pub password_scheme: duramen_directory::password::Scheme,
     /// Passwords that come in clear text in an add or a modify are kept so, too.
     pub hash_passwords: bool,
+    /// Of which servers it is a replica, if it is one.
+    pub replica: Option<Replica>,
     /// Where `/metrics` and `/healthz` are served, if at all.
     pub http: Option<SocketAddr>,
 }

@@ -17,6 +17,7 @@ use toml::Spanned;
 
 use super::file::{self, File, IndexKind};
 use super::paths;
+use super::replica;
 use super::words::in_words;
 use super::{Config, Fault, Limits, Listen, Log, Tls};
 
@@ -100,11 +101,11 @@ fn file(path: Option<&Path>) -> Result<(String, File), Vec<Fault>> {
     Ok((text, file))
 }
 
-struct Checker<'a> {
+pub(super) struct Checker<'a> {
     path: &'a Path,
     text: &'a str,
     judge: Judge,
-    faults: Vec<Fault>,
+    pub(super) faults: Vec<Fault>,
 }
 
 impl<'a> Checker<'a> {
@@ -121,11 +122,15 @@ impl<'a> Checker<'a> {
         let http = overrides.http.or(file.http.listen.as_ref().map(|address| address.get_ref().0));
         self.addresses(file, overrides);
         let directory = self.directory(file, overrides, &data);
+        let replica = file.replica.as_ref().and_then(|replica| self.replica(replica, &directory));
         let password_scheme = self.password_scheme(&file.directory);
         let hash_passwords = file.directory.hash_passwords;
         // What is wrong in the file is what its reader looks for; no place is that of what the command line lacks.
         self.faults.sort_by_key(|fault| fault.file.is_none());
-        (Config { data, directory, listen, tls, limits, log, password_scheme, hash_passwords, http }, self.faults)
+        (
+            Config { data, directory, listen, tls, limits, log, password_scheme, hash_passwords, replica, http },
+            self.faults,
+        )
     }
 
     fn data(&mut self, file: &File, overrides: &Overrides) -> PathBuf {
@@ -358,6 +363,7 @@ impl<'a> Checker<'a> {
             authz_policy: authz_policy(file.directory.authz_policy),
             password_policies: file.password_policies.as_ref().map(password_policies),
             history: Some(self.history(file.sync.as_ref())),
+            copies: Some(replica::copies(file, overrides)),
             ..Directory::default()
         };
         // Without all of the schema much would seem to be wrong.
@@ -456,7 +462,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn referrals(&mut self, urls: &[Spanned<String>]) -> Vec<String> {
+    pub(super) fn referrals(&mut self, urls: &[Spanned<String>]) -> Vec<String> {
         for url in urls {
             if let Err(error) = LdapUrl::parse(url.get_ref()) {
                 let what = format!("{:?} is no LDAP URL: {error}", url.get_ref());
@@ -466,7 +472,7 @@ impl<'a> Checker<'a> {
         texts(urls)
     }
 
-    fn name(&mut self, name: &Spanned<String>) -> String {
+    pub(super) fn name(&mut self, name: &Spanned<String>) -> String {
         if let Err(error) = Dn::parse(name.get_ref()) {
             let what = format!("{:?} is no name: {error}", name.get_ref());
             self.at(name.span(), what, "write one like dc=example,dc=com");
@@ -474,7 +480,12 @@ impl<'a> Checker<'a> {
         name.get_ref().clone()
     }
 
-    fn within(&mut self, given: &Option<Spanned<usize>>, range: impl RangeBounds<usize>, default: usize) -> usize {
+    pub(super) fn within(
+        &mut self,
+        given: &Option<Spanned<usize>>,
+        range: impl RangeBounds<usize>,
+        default: usize,
+    ) -> usize {
         let Some(given) = given else { return default };
         let value = *given.get_ref();
         match (range.start_bound(), range.end_bound()) {
@@ -489,7 +500,7 @@ impl<'a> Checker<'a> {
         value
     }
 
-    fn readable(&mut self, path: &Spanned<PathBuf>, what: &str) -> PathBuf {
+    pub(super) fn readable(&mut self, path: &Spanned<PathBuf>, what: &str) -> PathBuf {
         let full = self.beside(path.get_ref());
         if let Err(error) = open_file(&full) {
             self.unreadable(path.span(), &full, what, &error);
@@ -498,7 +509,7 @@ impl<'a> Checker<'a> {
     }
 
     /// What a file says; none where that is a fault.
-    fn contents(
+    pub(super) fn contents(
         &mut self,
         path: &Spanned<PathBuf>,
         what: &str,
@@ -528,7 +539,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn at(&mut self, span: Range<usize>, what: impl Into<String>, cure: impl Into<String>) {
+    pub(super) fn at(&mut self, span: Range<usize>, what: impl Into<String>, cure: impl Into<String>) {
         self.faults.push(Fault::at(self.path, self.text, span, what, cure));
     }
 }
@@ -598,7 +609,7 @@ fn has_nul(path: &Path) -> bool {
     path.as_os_str().as_bytes().contains(&0)
 }
 
-fn texts(spanned: &[Spanned<String>]) -> Vec<String> {
+pub(super) fn texts(spanned: &[Spanned<String>]) -> Vec<String> {
     spanned.iter().map(|text| text.get_ref().clone()).collect()
 }
 
@@ -612,6 +623,10 @@ fn span(file: &File, overrides: &Overrides, setting: Setting) -> Option<Range<us
         Setting::PasswordPolicies => {
             let policies = file.password_policies.as_ref()?;
             Some(policies.get_ref().default.as_ref().map_or(policies.span(), Spanned::span))
+        }
+        Setting::Copy(n) => {
+            let replica = file.replica.as_ref()?.get_ref();
+            Some(replica.suffixes.get(n).map_or(replica.providers.span(), span))
         }
         Setting::Identity(n) => file.identity.get(n).map(|identity| identity.matches.span()),
         Setting::LimitsFor(n) => file.limits.for_some.get(n).map(|some| some.who.span()),

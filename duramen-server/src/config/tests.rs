@@ -62,6 +62,14 @@ fn the_sample_is_right_and_what_it_shows_as_default_is_the_default() {
         "default =",
         "tell_locked",
         "changes",
+        "providers",
+        "starttls",
+        "roots",
+        "bind",
+        "password_file",
+        "suffixes",
+        "refer",
+        "retry_seconds",
     ];
     let skipped = |line: &str| optional.iter().any(|name| line[2..].starts_with(name));
     let shown: Vec<_> = sample

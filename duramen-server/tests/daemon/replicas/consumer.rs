@@ -58,7 +58,7 @@ impl Consumer {
         self.dir.path().join("socket")
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("ldapi://{}", self.socket().to_str().unwrap().replace('/', "%2F"))
     }
 
@@ -97,31 +97,37 @@ impl Consumer {
     /// Waits until it has what the provider has.
     #[track_caller]
     pub fn wait_for(&self, provider: &str) {
-        let started = Instant::now();
-        loop {
-            let (there, here) = (content(provider), content(&self.url()));
-            if there == here && number(provider) == number(&self.url()) {
-                return;
-            }
-            if started.elapsed() > PATIENCE {
-                let log = self.log();
-                let told = |line: &&str| !line.contains("deferring") && !line.contains("connection_read");
-                let end: Vec<&str> = log.lines().rev().filter(told).take(80).collect();
-                let end: Vec<&str> = end.into_iter().rev().collect();
-                let differ = |one: &[String], other: &[String]| -> Vec<String> {
-                    one.iter().filter(|entry| !other.contains(entry)).cloned().collect()
-                };
-                panic!(
-                    "the provider alone has {:#?}, at {:?}; the consumer alone {:#?}, at {:?}; it has logged\n{}",
-                    differ(&there, &here),
-                    number(provider),
-                    differ(&here, &there),
-                    number(&self.url()),
-                    end.join("\n")
-                );
-            }
-            std::thread::sleep(Duration::from_millis(50));
+        wait_for_same(provider, &self.url(), &|| self.log());
+    }
+}
+
+/// Waits until a consumer has what a provider has; `log` is the consumer's.
+#[track_caller]
+pub fn wait_for_same(provider: &str, consumer: &str, log: &dyn Fn() -> String) {
+    let started = Instant::now();
+    loop {
+        let (there, here) = (content(provider), content(consumer));
+        if there == here && number(provider) == number(consumer) {
+            return;
         }
+        if started.elapsed() > PATIENCE {
+            let log = log();
+            let told = |line: &&str| !line.contains("deferring") && !line.contains("connection_read");
+            let end: Vec<&str> = log.lines().rev().filter(told).take(80).collect();
+            let end: Vec<&str> = end.into_iter().rev().collect();
+            let differ = |one: &[String], other: &[String]| -> Vec<String> {
+                one.iter().filter(|entry| !other.contains(entry)).cloned().collect()
+            };
+            panic!(
+                "the provider alone has {:#?}, at {:?}; the consumer alone {:#?}, at {:?}; it has logged\n{}",
+                differ(&there, &here),
+                number(provider),
+                differ(&here, &there),
+                number(consumer),
+                end.join("\n")
+            );
+        }
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

@@ -1,13 +1,18 @@
-//! Copies that are kept up to date (RFC 4533): by Debian's slapd, by python-ldap, by what `ldapsearch` shows.
+//! Copies that are kept up to date (RFC 4533): by Debian's slapd, by python-ldap, by what `ldapsearch` shows; and by a daemon, of
+//! what slapd or another daemon has.
 
 mod clients;
 mod consumer;
+mod copy;
+mod provider;
 mod slapd;
 
 use duramen_sim::port::free_port;
 use tempfile::TempDir;
 
 use crate::process::Daemon;
+
+pub use consumer::change_all;
 
 /// A daemon that keeps what changes, at a port that it has again after a restart.
 pub struct Provider {
@@ -32,7 +37,7 @@ impl Provider {
         Provider::start_at(tempfile::tempdir().unwrap(), free_port(), more)
     }
 
-    fn start_at(dir: TempDir, port: u16, more: &str) -> Provider {
+    pub fn start_at(dir: TempDir, port: u16, more: &str) -> Provider {
         let listen = format!("[listen]\nldap = [\"127.0.0.1:{port}\"]\nldapi = \"ldapi\"\n[sync]\n{more}");
         Provider { daemon: Daemon::start(dir, &listen), port, more: more.to_string() }
     }

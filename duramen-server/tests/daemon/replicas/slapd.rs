@@ -10,7 +10,7 @@ use super::{Provider, TOP, person};
 const KINDS: [&str; 2] = ["refreshOnly", "refreshAndPersist"];
 
 /// Some of everything.
-const CHANGES: &str = "dn: uid=u1,ou=people,dc=example,dc=com\nchangetype: modify\nreplace: cn\ncn: Another\n\n\
+pub const CHANGES: &str = "dn: uid=u1,ou=people,dc=example,dc=com\nchangetype: modify\nreplace: cn\ncn: Another\n\n\
     dn: uid=u2,ou=people,dc=example,dc=com\nchangetype: delete\n\n\
     dn: ou=people,dc=example,dc=com\nchangetype: modrdn\nnewrdn: ou=staff\ndeleteoldrdn: 1\n\n\
     dn: ou=people,dc=example,dc=com\nchangetype: add\nobjectClass: organizationalUnit\nou: people\n\n\
@@ -144,7 +144,7 @@ fn entries_that_change_names_with_each_other_arrive() {
 }
 
 /// Changes at random, of names that are few, so that they come again and again. Many cannot be, and are passed over.
-fn random_changes(random: &mut fastrand::Rng, names: &[String], count: usize) -> String {
+pub fn random_changes(random: &mut fastrand::Rng, names: &[String], count: usize) -> String {
     let mut ldif = String::new();
     let units = ["ou=a", "ou=b", "ou=c"];
     for _ in 0..count {
@@ -175,7 +175,7 @@ fn random_changes(random: &mut fastrand::Rng, names: &[String], count: usize) ->
     ldif
 }
 
-fn names(url: &str) -> Vec<String> {
+pub fn names(url: &str) -> Vec<String> {
     let dn = |entry: &String| entry.lines().find_map(|line| line.strip_prefix("dn: ")).unwrap().to_string();
     content(url).iter().map(dn).collect()
 }
