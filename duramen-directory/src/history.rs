@@ -33,6 +33,13 @@ pub(crate) fn uuid_of(schema: &Schema, entry: &Entry<'_>) -> Option<Uuid> {
     uuid::Uuid::try_parse_ascii(found).ok().map(uuid::Uuid::into_bytes)
 }
 
+/// The change sequence numbers that a provider's cookie names, as OpenLDAP and this server write them.
+pub(crate) fn numbers_of(cookie: &[u8]) -> impl Iterator<Item = &str> {
+    let text = std::str::from_utf8(cookie).unwrap_or_default();
+    let numbers = text.split(',').find_map(|field| field.strip_prefix("csn=")).unwrap_or_default();
+    numbers.split(';').filter(|number| Moment::of_csn(number.as_bytes()).is_some())
+}
+
 /// A change of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {

@@ -15,7 +15,7 @@ use crate::filter::{Derived, each_value, member_types};
 use crate::history;
 use crate::index::{self, Reach, Set};
 use crate::names::{self, Found, Naming};
-use crate::replica;
+
 use crate::schema::{AttributeId, Schema};
 use crate::state::State;
 use crate::tables::{Id, Tables, read_id};
@@ -254,7 +254,7 @@ impl View<'_, '_> {
                 if let Some(table) = self.scene.tables.copy()?
                     && let Some(cookie) = table.get(&copy.suffix.normalized)?
                 {
-                    replica::numbers_of(cookie).for_each(|number| each(number.as_bytes()));
+                    history::numbers_of(cookie).for_each(|number| each(number.as_bytes()));
                 }
             } else if self.scene.state.history > 0
                 && let Some(span) = history::span(&self.scene.tables.entry()?, &self.scene.tables.history()?)?

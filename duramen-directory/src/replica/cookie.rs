@@ -4,13 +4,7 @@
 //! numbers: `rid=001,csn=20260101000000.000000Z#000000#000#000000`, several with `;` between them. Of others nothing is known.
 
 use crate::clock::Moment;
-
-/// The change sequence numbers that a cookie names.
-pub(crate) fn numbers_of(cookie: &[u8]) -> impl Iterator<Item = &str> {
-    let text = std::str::from_utf8(cookie).unwrap_or_default();
-    let numbers = text.split(',').find_map(|field| field.strip_prefix("csn=")).unwrap_or_default();
-    numbers.split(';').filter(|number| Moment::of_csn(number.as_bytes()).is_some())
-}
+use crate::history::numbers_of;
 
 /// When the newest change was made that a cookie names.
 pub(super) fn moment_of(cookie: &[u8]) -> Option<Moment> {

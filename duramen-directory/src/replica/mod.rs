@@ -39,7 +39,6 @@ use phase::{Act, End, Phase};
 use tree::Unsettled;
 use writer::{Made, Numbered, Writer};
 
-pub(crate) use cookie::numbers_of;
 pub use phase::Heard;
 
 /// So long at a time is another writer waited for, before it is asked whether to go on.
@@ -180,7 +179,7 @@ impl Replica {
 
     /// The numbers of the changes that the copy is as of, where the provider's cookies tell them.
     pub fn numbers(&self) -> Vec<String> {
-        self.as_of.iter().flat_map(|cookie| numbers_of(cookie)).map(str::to_string).collect()
+        self.as_of.iter().flat_map(|cookie| history::numbers_of(cookie)).map(str::to_string).collect()
     }
 
     /// When the newest change was made that the copy has, where the provider's cookies tell that.

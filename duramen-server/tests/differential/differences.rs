@@ -8,6 +8,7 @@ use duramen_ldap::url::LdapUrl;
 use crate::answer::{Answer, COMPARE_FALSE, COMPARE_TRUE, Entry, SIZE_LIMIT_EXCEEDED, SUCCESS, comparable_name};
 use crate::case::{Case, without_sharp_s};
 use crate::controls::{Control, Kind};
+use crate::details;
 use crate::request::{Operation, Search};
 use crate::servers::SUFFIX;
 
@@ -214,7 +215,7 @@ static DIFFERENCES: [Difference; 84] = [
         "RFC 4517 section 4.2.26: a class is equal to itself only; structuralObjectClass is no list of all above",
         |case| {
             let is_compared = case.attribute_is(&["structuralObjectClass"]);
-            (asks_for_superior_class(case) && case.theirs_is_truer())
+            (details::asks_for_superior_class(case) && case.theirs_is_truer())
                 || (is_compared && case.codes() == (COMPARE_TRUE, COMPARE_FALSE))
         },
     ),
@@ -613,13 +614,6 @@ static DIFFERENCES: [Difference; 84] = [
     }),
 ];
 
-/// A detail that may be different beside others: slapd's answer as it would be without it.
-struct Detail {
-    /// The clause, and what it says.
-    why: &'static str,
-    settle: fn(&Case<'_>, &mut Answer),
-}
-
 /// Whether parts with spaces at their ends are asked for, of types whose names begin so.
 fn has_edges(case: &Case<'_>, start: &str) -> bool {
     let is_at_edge = |piece: &str| piece.starts_with(' ') || piece.ends_with(' ');
@@ -648,49 +642,6 @@ fn follows_aliases(search: &Search) -> bool {
     matches!(search.deref, Deref::InSearching | Deref::Always)
 }
 
-/// Whether a filter asks for a structural class that others are kinds of.
-fn asks_for_superior_class(case: &Case<'_>) -> bool {
-    let superior = ["=", "~=", ":=", ":dn:="].map(|sign| {
-        ["person)", "2.5.6.7)", "top)", "fThing)", "fItem)", "FTHING)", "fBase)", "fOtherBase)"]
-            .map(|class| format!("structuralObjectClass{sign}{class}"))
-    });
-    superior.iter().flatten().any(|item| case.filters_have(item))
-}
-
-/// Takes attributes away that slapd shows with values that match, and duramend does not.
-fn leave_out(case: &Case<'_>, theirs: &mut Answer, attributes: &[&str]) {
-    if !case.has(|kind| matches!(kind, Kind::MatchedValues(_))) {
-        return;
-    }
-    for (name, entry) in &mut theirs.entries {
-        let ours = case.ours.entries.get(name);
-        entry.retain(|name, _| !attributes.contains(&name.as_str()) || ours.is_none_or(|ours| ours.contains_key(name)));
-    }
-}
-
-static DETAILS: [Detail; 3] = [
-    Detail {
-        why: "RFC 4511 section 4.5.1.3: an entry that aliases lead to again is given once. slapd gives it again",
-        settle: |case, theirs| {
-            if case.ours.twice.is_empty() {
-                theirs.twice.clear();
-            }
-        },
-    },
-    Detail {
-        why: "RFC 3876 section 2: attributes without values that match are left out. slapd keeps those that it makes",
-        settle: |case, theirs| leave_out(case, theirs, &["entrydn", "hassubordinates", "subschemasubentry"]),
-    },
-    Detail {
-        why: "RFC 4517 section 4.2.26: a class is equal to itself only, and no value that is kept for one above it",
-        settle: |case, theirs| {
-            if asks_for_superior_class(case) {
-                leave_out(case, theirs, &["structuralobjectclass"]);
-            }
-        },
-    },
-];
-
 /// Whether two answers are meant to differ so: the reason.
 pub fn intended(case: &Case<'_>) -> Option<&'static str> {
     let rule = |case: &Case<'_>| DIFFERENCES.iter().find(|difference| (difference.applies)(case));
@@ -698,7 +649,7 @@ pub fn intended(case: &Case<'_>) -> Option<&'static str> {
         return Some(difference.why);
     }
     let (mut theirs, mut why) = (case.theirs.clone(), None);
-    for detail in &DETAILS {
+    for detail in &details::DETAILS {
         let before = theirs.clone();
         (detail.settle)(case, &mut theirs);
         if theirs != before {

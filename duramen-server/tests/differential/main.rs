@@ -17,6 +17,7 @@ mod case;
 mod certificates;
 mod client;
 mod controls;
+mod details;
 mod differences;
 mod families;
 mod kinds;
