@@ -60,6 +60,8 @@ pub(super) struct Copying {
     phase: Phase,
     /// UUIDs that have yet to be told, one after the other: of what is there in the present phase, of what is gone in the other.
     ids: Vec<Uuid>,
+    /// What all of the gone ones were below.
+    ids_below: Option<Id>,
     /// Entries that were visited before their turn.
     early: RoaringBitmap,
     /// What the client has, if that is known.
@@ -258,6 +260,7 @@ impl Copying {
             as_of: span.end,
             phase: Phase::Present(None),
             ids: Vec::new(),
+            ids_below: None,
             early: RoaringBitmap::new(),
             given: sync.persists.then(RoaringBitmap::new),
             state: SyncState::Add,
@@ -378,8 +381,8 @@ impl Copying {
         control
     }
 
-    /// Tells that an entry is gone. `name`: what it may be called.
-    fn gone(&mut self, id: Id, uuid: Uuid, name: Option<&str>, sink: &mut dyn Sink) {
+    /// Tells that an entry is gone. `name`: what it may be called. `below`: what it was below all the time, if that is known.
+    fn gone(&mut self, id: Id, uuid: Uuid, (name, below): (Option<&str>, Option<Id>), sink: &mut dyn Sink) {
         if self.given.as_mut().filter(|_| self.is_news).is_some_and(|given| !given.remove(id)) {
             return;
         }
@@ -389,7 +392,15 @@ impl Copying {
                 let control = self.control(SyncState::Delete, uuid);
                 sink.entry(name, &[], List::trusted(&control));
             }
-            None => self.name(uuid, sink),
+            None => {
+                // A list has no order, and slapd goes from its end: what has something below it that is in the list, too, it keeps
+                // as glue for ever.
+                if below.is_none() || below != self.ids_below {
+                    self.flush(sink);
+                }
+                self.ids_below = below;
+                self.name(uuid, sink);
+            }
         }
     }
 
@@ -398,7 +409,7 @@ impl Copying {
         // Something follows, or the cookie by itself.
         let is_last = std::mem::take(&mut self.is_last);
         for (id, uuid, name) in std::mem::take(&mut self.leaving).into_iter().rev() {
-            self.gone(id, uuid, name.as_deref(), sink);
+            self.gone(id, uuid, (name.as_deref(), None), sink);
         }
         self.is_last = is_last;
     }
@@ -509,10 +520,10 @@ impl<'r> Run<'r> {
             }
             copying.is_last = *self.next as usize + 1 == told.len();
             match one {
-                Told::Gone(id, gone) => {
+                Told::Gone(id, gone, below) => {
                     copying.leave(sink);
                     let name = Some(gone.name.as_str()).filter(|_| self.scene.plan.reads_everything());
-                    copying.gone(*id, gone.uuid, name, sink);
+                    copying.gone(*id, gone.uuid, (name, *below), sink);
                 }
                 Told::Aside(id) => {
                     copying.aside = Some(names::name_of(&self.entries, self.area.base)?);

@@ -27,14 +27,14 @@ pub(super) enum Told {
     Entry(Id, SyncState),
     /// As it is, but for its name, which is one of its own for a while.
     Aside(Id),
-    /// That it is gone, and by which name.
-    Gone(Id, Gone),
+    /// That it is gone, by which name, and below what it was all the time, if that was one.
+    Gone(Id, Gone, Option<Id>),
 }
 
 impl Told {
     pub fn id(&self) -> Id {
         match self {
-            Told::Entry(id, _) | Told::Aside(id) | Told::Gone(id, _) => *id,
+            Told::Entry(id, _) | Told::Aside(id) | Told::Gone(id, ..) => *id,
         }
     }
 }
@@ -47,8 +47,10 @@ type Who = (Id, u32);
 struct Net {
     is_new: bool,
     gone: Option<Gone>,
-    /// Whether its place among the names is another.
+    /// Whether its place among the names is another,
     is_moved: bool,
+    /// since it was given another name.
+    is_renamed: bool,
     /// Whether it has left the place that it had before.
     has_left: bool,
 }
@@ -161,6 +163,7 @@ impl<'c> Course<'c> {
     fn add(&mut self, who: Who, what: &What) {
         let net = self.nets.entry(who).or_default();
         net.is_moved |= *what != What::Modified;
+        net.is_renamed |= matches!(what, What::Renamed(_));
         let old = match what {
             What::Added => {
                 net.is_new = true;
@@ -331,9 +334,12 @@ impl<'c> Course<'c> {
     fn emit(&mut self, who: Who) -> Result<()> {
         self.stages.insert(who, Stage::Told);
         let (id, net) = (who.0, self.nets.get(&who));
-        if let Some(gone) = net.and_then(|net| net.gone.as_ref()) {
+        if let Some(net) = net
+            && let Some(gone) = &net.gone
+        {
             // Of what came and went meanwhile, too: a client that was cut off before may have it.
-            self.told.push(Told::Gone(id, gone.clone()));
+            let below = (!net.is_renamed).then(|| parent_of(&gone.key));
+            self.told.push(Told::Gone(id, gone.clone(), below));
             return Ok(());
         }
         let is_new = net.is_some_and(|net| net.is_new);

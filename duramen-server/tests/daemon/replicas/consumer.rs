@@ -162,9 +162,10 @@ pub fn search(url: &str, args: &[&str]) -> Command {
     command
 }
 
-/// All entries, as LDIF, each with its lines in order: servers give attributes in another one. Nothing if there is no suffix.
+/// All entries, as LDIF, each with its lines in order: servers give attributes in another one. Nothing if there is no suffix. What
+/// slapd has left of an entry is shown, too (`-M`): nobody else could come to have its name.
 pub fn content(url: &str) -> Vec<String> {
-    let output = search(url, &["(objectClass=*)"]).args(ATTRIBUTES).output().unwrap();
+    let output = search(url, &["-M", "(objectClass=*)"]).args(ATTRIBUTES).output().unwrap();
     if output.status.code() == Some(32) {
         return Vec::new();
     }

@@ -121,6 +121,30 @@ fn consumers_go_on_with_data_that_was_carried_over() {
 }
 
 #[test]
+fn of_what_is_gone_with_all_that_was_below_it_nothing_is_left_in_the_way_of_others() {
+    let provider = filled("");
+    let delete = |name: &str| format!("dn: {name},dc=example,dc=com\nchangetype: delete\n\n");
+    let unit = |name: &str, value: &str| {
+        format!("dn: {name},dc=example,dc=com\nchangetype: add\nobjectClass: organizationalUnit\nou: {value}\n\n")
+    };
+    let units = [("ou=a", "a"), ("ou=b,ou=a", "b"), ("ou=c,ou=b,ou=a", "c"), ("ou=d,ou=a", "d"), ("ou=e", "e")];
+    change_all(&provider.url(), &units.map(|(name, value)| unit(name, value)).concat());
+    let mut consumers = stopped(&provider);
+    // One comes to be beside what it was below.
+    let moved = "dn: ou=d,ou=a,dc=example,dc=com\nchangetype: modrdn\nnewrdn: ou=d\ndeleteoldrdn: 1\n\
+        newsuperior: dc=example,dc=com\n\n";
+    let gone = ["ou=c,ou=b,ou=a", "ou=b,ou=a", "ou=d", "ou=a"].map(delete).concat();
+    let renamed = "dn: ou=e,dc=example,dc=com\nchangetype: modrdn\nnewrdn: ou=a\ndeleteoldrdn: 1\n\n";
+    change_all(&provider.url(), &format!("{moved}{gone}"));
+    for consumer in &mut consumers {
+        consumer.start();
+        consumer.wait_for(&provider.url());
+    }
+    change_all(&provider.url(), renamed);
+    consumers.iter().for_each(|consumer| consumer.wait_for(&provider.url()));
+}
+
+#[test]
 fn entries_that_change_names_with_each_other_arrive() {
     let provider = filled("");
     let mut consumers = stopped(&provider);
