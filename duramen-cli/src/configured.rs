@@ -38,6 +38,8 @@ struct File {
     _password_policies: Option<IgnoredAny>,
     #[serde(rename = "sync")]
     _sync: Option<IgnoredAny>,
+    #[serde(rename = "replica")]
+    _replica: Option<IgnoredAny>,
     #[serde(rename = "limits")]
     _limits: Option<IgnoredAny>,
     #[serde(rename = "log")]
