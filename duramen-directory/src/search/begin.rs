@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use duramen::Snapshot;
 use duramen_ldap::ber::List;
 use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
 
@@ -21,7 +22,7 @@ use super::special;
 use super::standing::Standing;
 use super::window::Window;
 use super::{Job, Options, Search};
-use crate::access::{Level, What};
+use crate::access::{Level, Plan, What};
 use crate::base::{self, Follow};
 use crate::config::SearchLimits;
 use crate::controls::{Controls, Of};
@@ -34,6 +35,7 @@ use crate::meta;
 use crate::names::{self, Base, Naming};
 use crate::orders::{Orders, Question};
 use crate::requester::Requester;
+use crate::seal::Seal;
 use crate::state::State;
 use crate::tables::{Id, Tables};
 use crate::view::{Members, Scene, View};
@@ -100,10 +102,32 @@ impl Inner {
         let dereferencing = dereferencing.map(|it| Dereferencing::new(&state.schema, it)).transpose()?;
         let mut copying = begun.copying(&mut found, purpose)?;
         copying.iter_mut().for_each(|copying| copying.keep_request(requester, request, list));
-        let mut search = Search {
-            plan,
+        let ground = (state.clone(), snapshot, naming, plan);
+        let search = Search::new(ground, found, selection, self.seal.clone());
+        let mut search = Search { copying: copying.map(Box::new), dereferencing, ..search };
+        search.sort(&self.orders, &state, asking, request, &controls)?;
+        search.page.as_ref().map_or(Ok(()), |page| page.check_sorted(search.order.is_some()))?;
+        // RFC 2696 section 3: a page of nothing with a cookie ends a paged search.
+        if controls.page.is_some_and(|page| page.size == 0 && !page.cookie.is_empty()) {
+            (search.job, search.rest, search.collecting) = (Job::Ids(Set::empty()), None, None);
+        }
+        Ok(search)
+    }
+}
+
+impl Search {
+    /// A search that has found where it begins, and has nothing else to do with what it finds than to give it out.
+    fn new(
+        (state, snapshot, naming, plan): (Arc<State>, Snapshot<'static>, Naming, Plan),
+        found: Found,
+        selection: Selection,
+        seal: Seal,
+    ) -> Search {
+        Search {
+            state,
             snapshot,
             naming,
+            plan,
             job: found.job,
             rest: found.rest,
             test: found.test,
@@ -112,29 +136,21 @@ impl Inner {
             selection,
             area: found.area,
             options: found.options,
-            sort_response: None,
             next: found.page.as_ref().map_or(0, |page| page.start.id),
-            order: None,
             page: found.page,
-            given: 0,
-            examined: 0,
-            parent: None,
+            seal,
+            sort_response: None,
+            order: None,
             window: None,
             list_view: None,
             collecting: None,
-            copying: copying.map(Box::new),
-            dereferencing,
+            copying: None,
+            dereferencing: None,
+            given: 0,
+            examined: 0,
+            parent: None,
             notes: found.notes,
-            state: state.clone(),
-            seal: self.seal.clone(),
-        };
-        search.sort(&self.orders, &state, asking, request, &controls)?;
-        search.page.as_ref().map_or(Ok(()), |page| page.check_sorted(search.order.is_some()))?;
-        // RFC 2696 section 3: a page of nothing with a cookie ends a paged search.
-        if controls.page.is_some_and(|page| page.size == 0 && !page.cookie.is_empty()) {
-            (search.job, search.rest, search.collecting) = (Job::Ids(Set::empty()), None, None);
         }
-        Ok(search)
     }
 }
 
