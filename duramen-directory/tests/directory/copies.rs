@@ -14,6 +14,7 @@ use duramen_ldap::message::ChangeKind::Replace;
 use duramen_ldap::message::{Control, ResultCode, Scope, SearchRequest};
 use duramen_ldap::oid::control as oid;
 
+use crate::random::change;
 use crate::sample::*;
 
 /// A directory that keeps what changes.
@@ -272,28 +273,6 @@ fn assert_same(copy: &Copy, sample: &Sample, what: &str) {
         one.iter().filter(|entry| !other.contains(entry)).cloned().collect()
     };
     assert_eq!(alone(&copied, &there), alone(&there, &copied), "{what}");
-}
-
-/// A change at random; most of those that cannot be are passed over.
-fn change(sample: &Sample, random: &mut fastrand::Rng) {
-    let names: Vec<String> = sample.found("(objectClass=*)");
-    let known = |random: &mut fastrand::Rng| names[random.usize(..names.len())].clone();
-    let (name, other) = (known(random), known(random));
-    let rdn = format!("ou={}", ["a", "b", "c", "d"][random.usize(..4)]);
-    let value = random.u16(..).to_string();
-    let _ = match random.u8(..10) {
-        0..=2 => {
-            let unit: &[(&str, Vec<&[u8]>)] =
-                &[("objectClass", vec![b"organizationalUnit"]), ("ou", vec![&rdn.as_bytes()[3..]])];
-            sample.add(&format!("{rdn},{name}"), unit)
-        }
-        3 => sample.modify(&name, &[(Replace, "description", &[&value])]),
-        _ if name == BASE => return,
-        4 => sample.delete(&name, &[]),
-        5 if random.u8(..4) == 0 => sample.delete(&name, &[control(oid::TREE_DELETE)]),
-        5..=7 => sample.rename(&name, &rdn, true, None),
-        _ => sample.rename(&name, &rdn, true, Some(&other)),
-    };
 }
 
 /// Copies that are asked for now and then, those of clients that are cut off in the midst, and those that hear what happens, in

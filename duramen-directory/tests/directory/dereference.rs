@@ -5,7 +5,7 @@ use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{Dereference, DereferenceRequest, DereferenceResponse};
 use duramen_ldap::filter::FilterBuf;
-use duramen_ldap::message::{ChangeKind, Control, Deref, ResultCode, Scope, SearchRequest};
+use duramen_ldap::message::{ChangeKind, Control, ResultCode, Scope, SearchRequest};
 use duramen_ldap::oid::control as oid;
 
 use crate::sample::{BASE, JENSEN, PEOPLE, Sample, code};
@@ -65,16 +65,7 @@ fn follow(
     DereferenceRequest(List::build(&mut specs, all)).encode(&mut value);
     let control = Control { oid: oid::DEREFERENCE, critical: true, value: Some(&value) };
     let filter = FilterBuf::parse(filter).unwrap();
-    let request = SearchRequest {
-        base: BASE,
-        scope: Scope::Subtree,
-        deref: Deref::Never,
-        size_limit: 0,
-        time_limit: 0,
-        types_only: false,
-        filter: filter.as_filter(),
-        attributes: List::default(),
-    };
+    let request = SearchRequest::new(BASE, Scope::Subtree, filter.as_filter());
     let mut search = sample.directory.search(who, &request, List::build(&mut controls, [control]))?;
     let mut sink = Controls::default();
     let Progress::Done(done) = search.run(&mut sink) else { panic!("this sink is never full") };

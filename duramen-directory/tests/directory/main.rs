@@ -17,6 +17,7 @@ mod many_items;
 mod names;
 mod parts;
 mod policies;
+mod random;
 mod ranges;
 mod reading;
 mod references;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use super::configure_slapd;
 use crate::clients::said;
 use crate::process::ADMINISTRATOR;
 
@@ -37,20 +38,13 @@ impl Consumer {
     /// One that has yet to be started; `more` is said to `syncrepl` besides where to pull from.
     pub fn of(port: u16, kind: &str, more: &str) -> Consumer {
         let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("db")).unwrap();
-        let schemas = ["core", "cosine", "inetorgperson"];
-        let schemas: String = schemas.iter().map(|name| format!("include /etc/ldap/schema/{name}.schema\n")).collect();
         let (name, password) = ADMINISTRATOR;
-        let path = |name: &str| dir.path().join(name).display().to_string();
-        let text = format!(
-            "{schemas}modulepath /usr/lib/ldap\nmoduleload back_mdb\npidfile {}\ndatabase mdb\nsuffix dc=example,dc=com\n\
-             directory {}\nrootdn \"{name}\"\nrootpw \"{password}\"\nindex entryUUID eq\n\
+        let of_database = format!(
+            "index entryUUID eq\n\
              syncrepl rid=001 provider=ldap://127.0.0.1:{port} type={kind} interval=00:00:00:01 retry=\"1 +\" \
-             searchbase=\"dc=example,dc=com\" bindmethod=simple binddn=\"{name}\" credentials=\"{password}\" {more}\n",
-            path("pid"),
-            path("db"),
+             searchbase=\"dc=example,dc=com\" bindmethod=simple binddn=\"{name}\" credentials=\"{password}\" {more}\n"
         );
-        fs::write(dir.path().join("slapd.conf"), text).unwrap();
+        configure_slapd(dir.path(), "", &of_database);
         Consumer { child: None, dir }
     }
 

@@ -7,10 +7,13 @@ mod copy;
 mod provider;
 mod slapd;
 
+use std::fs;
+use std::path::Path;
+
 use duramen_sim::port::free_port;
 use tempfile::TempDir;
 
-use crate::process::Daemon;
+use crate::process::{ADMINISTRATOR, Daemon};
 
 pub use consumer::change_all;
 
@@ -29,6 +32,23 @@ pub fn person(name: &str) -> String {
     let (rdn, _) = name.split_once(',').unwrap();
     let (_, uid) = rdn.split_once('=').unwrap();
     format!("dn: {name}\nchangetype: add\nobjectClass: inetOrgPerson\nuid: {uid}\ncn: Name of {uid}\nsn: S\n\n")
+}
+
+/// Writes the configuration of a slapd (`slapd.conf`) that has its database in `db` there: with more for all of it, and more of
+/// the database.
+fn configure_slapd(dir: &Path, global: &str, of_database: &str) {
+    fs::create_dir(dir.join("db")).unwrap();
+    let schemas = ["core", "cosine", "inetorgperson"];
+    let schemas: String = schemas.iter().map(|name| format!("include /etc/ldap/schema/{name}.schema\n")).collect();
+    let (name, password) = ADMINISTRATOR;
+    let (pid, db) = (dir.join("pid"), dir.join("db"));
+    let text = format!(
+        "{schemas}modulepath /usr/lib/ldap\nmoduleload back_mdb\npidfile {}\n{global}database mdb\n\
+         suffix dc=example,dc=com\ndirectory {}\nrootdn \"{name}\"\nrootpw \"{password}\"\n{of_database}",
+        pid.display(),
+        db.display(),
+    );
+    fs::write(dir.join("slapd.conf"), text).unwrap();
 }
 
 impl Provider {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use duramen_sim::port::free_port;
 use tempfile::TempDir;
 
-use crate::process::{ADMINISTRATOR, certificates};
+use super::configure_slapd;
+use crate::process::certificates;
 
 /// Longest wait for it to listen.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -26,23 +27,15 @@ impl Slapd {
     pub fn start(more: &str) -> Slapd {
         let dir = tempfile::tempdir().unwrap();
         certificates(dir.path());
-        fs::create_dir(dir.path().join("db")).unwrap();
-        let schemas = ["core", "cosine", "inetorgperson"];
-        let schemas: String = schemas.iter().map(|name| format!("include /etc/ldap/schema/{name}.schema\n")).collect();
-        let (name, password) = ADMINISTRATOR;
         let path = |name: &str| dir.path().join(name).display().to_string();
-        let text = format!(
-            "{schemas}modulepath /usr/lib/ldap\nmoduleload back_mdb\nmoduleload syncprov\npidfile {}\n\
-             TLSCertificateFile {}\nTLSCertificateKeyFile {}\nTLSCACertificateFile {}\nTLSVerifyClient try\n\
-             database mdb\nsuffix dc=example,dc=com\ndirectory {}\nrootdn \"{name}\"\nrootpw \"{password}\"\n\
-             index entryUUID,entryCSN eq\noverlay syncprov\n{more}\n",
-            path("pid"),
+        let global = format!(
+            "moduleload syncprov\nTLSCertificateFile {}\nTLSCertificateKeyFile {}\nTLSCACertificateFile {}\n\
+             TLSVerifyClient try\n",
             path("server.pem"),
             path("server.key"),
             path("root.pem"),
-            path("db"),
         );
-        fs::write(dir.path().join("slapd.conf"), text).unwrap();
+        configure_slapd(dir.path(), &global, &format!("index entryUUID,entryCSN eq\noverlay syncprov\n{more}\n"));
         let mut slapd = Slapd { child: None, dir, port: free_port(), tls_port: free_port() };
         slapd.restart();
         slapd
