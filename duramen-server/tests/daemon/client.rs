@@ -217,17 +217,21 @@ impl<S: Read + Write> Client<S> {
 
     /// `None` if the connection is lost before there is an answer.
     pub fn try_replace(&mut self, name: &str, attribute: &str, value: &str) -> Option<Answer> {
-        with_replace(name, attribute, value, |request| self.try_send(request)).ok()?;
+        with_replace(name, attribute, &[value], |request| self.try_send(request)).ok()?;
         Some(self.try_answer()?.1)
     }
 
     pub fn send_replace(&mut self, name: &str, attribute: &str, value: &str) -> u32 {
-        with_replace(name, attribute, value, |request| self.send(request))
+        self.send_replace_all(name, attribute, &[value])
+    }
+
+    pub fn send_replace_all(&mut self, name: &str, attribute: &str, values: &[&str]) -> u32 {
+        with_replace(name, attribute, values, |request| self.send(request))
     }
 }
 
-fn with_replace<T>(name: &str, description: &str, value: &str, give: impl FnOnce(Request<'_>) -> T) -> T {
-    let values = built(&[value]);
+fn with_replace<T>(name: &str, description: &str, values: &[&str], give: impl FnOnce(Request<'_>) -> T) -> T {
+    let values = built(values);
     let attribute = Attribute { description, values: List::trusted(&values) };
     let mut list = Vec::new();
     let changes = List::build(&mut list, [Change { kind: ChangeKind::Replace, attribute }]);
