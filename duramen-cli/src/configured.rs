@@ -32,6 +32,8 @@ struct File {
     _listen: Option<IgnoredAny>,
     #[serde(rename = "tls")]
     _tls: Option<IgnoredAny>,
+    #[serde(rename = "constraint")]
+    _constraint: Option<IgnoredAny>,
     #[serde(rename = "identity")]
     _identity: Option<IgnoredAny>,
     #[serde(rename = "password_policies")]

@@ -1,4 +1,4 @@
-//! The assertion control (RFC 4528).
+//! The assertion control (RFC 4528), and filters that are held against one entry.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,21 +8,25 @@ use duramen_ldap::message::ResultCode;
 use crate::access::{Level, What};
 use crate::base;
 use crate::failure::{Failure, Result};
-use crate::filter::{Compiler, Evaluation, check_depth};
-use crate::view::View;
+use crate::filter::{Compiler, Evaluation, Test, check_depth};
+use crate::view::{Scene, View};
 
 /// Whether an entry is as the requester says.
 pub(crate) fn holds(view: &View<'_, '_>, filter: Filter<'_>) -> Result<Option<bool>> {
-    let scene = view.scene;
+    matches(view, &test(view.scene, filter)?)
+}
+
+/// What a filter asks of entries in a scene.
+pub(crate) fn test(scene: &Scene<'_>, filter: Filter<'_>) -> Result<Test> {
     check_depth(filter, scene.state.limits.filter_depth)?;
-    let test = Compiler {
-        schema: &scene.state.schema,
-        plan: scene.plan,
-        of_values: false,
-        of_copies: false,
-        fitting: RefCell::default(),
-    }
-    .compile(filter);
+    let (schema, fitting) = (&scene.state.schema, RefCell::default());
+    let compiler = Compiler { schema, plan: scene.plan, of_values: false, of_copies: false, fitting };
+    Ok(compiler.compile(filter))
+}
+
+/// Whether an entry is as a test of its scene has it.
+pub(crate) fn matches(view: &View<'_, '_>, test: &Test) -> Result<Option<bool>> {
+    let scene = view.scene;
     let scratch = RefCell::default();
     let evaluation = Evaluation {
         schema: &scene.state.schema,
@@ -33,7 +37,7 @@ pub(crate) fn holds(view: &View<'_, '_>, filter: Filter<'_>) -> Result<Option<bo
         scratch: &scratch,
         looked_at: Cell::default(),
     };
-    evaluation.matches(&test)
+    evaluation.matches(test)
 }
 
 /// That an entry is as the control says.

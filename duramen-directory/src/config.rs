@@ -33,6 +33,8 @@ pub struct Config {
     pub references: Vec<String>,
     /// Attributes of which no two entries have one value. Each needs an index of equality.
     pub unique: Vec<String>,
+    /// What values of some attributes have to be like, beyond the schema.
+    pub constraints: Vec<Constraint>,
     /// Who somebody is whom a mechanism knows by a name of its own: the first that matches says so.
     pub identities: Vec<IdentityRule>,
     /// Whose word lets somebody act for others.
@@ -134,6 +136,32 @@ pub struct IdentityRule {
     pub matches: String,
     /// The name of the entry, or the URL of a search that finds it, with `$1` and so on for what stood in parentheses.
     pub name: String,
+}
+
+/// What values of some attributes have to be like, beyond the schema: OpenLDAP's overlay `constraint`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constraint {
+    /// The attributes, with their options; each is judged by itself.
+    pub attributes: Vec<String>,
+    /// What is demanded.
+    pub demand: Demand,
+    /// URL without attributes of the entries that it is about. `None`: of all.
+    pub restrict: Option<String>,
+}
+
+/// What a constraint demands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// Each value matches this regular expression, an extended one of POSIX.
+    Matches(String),
+    /// None does.
+    MatchesNot(String),
+    /// Each value has so many bytes at most.
+    SizeMax(u64),
+    /// There are so many values at most.
+    CountMax(u64),
+    /// Each value is one that the search of this URL finds, of the attributes that it names.
+    Listed(String),
 }
 
 /// Whose word lets somebody who is not the administrator act for others: OpenLDAP's `authz-policy`.

@@ -54,6 +54,19 @@ pub enum Setting {
     Reference(usize),
     /// The attribute at this place of `unique`.
     Unique(usize),
+    /// The constraint at this place of `constraints`, and what of it.
+    Constraint(usize, ConstraintPart),
+}
+
+/// A part of a [`Constraint`](crate::Constraint).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConstraintPart {
+    /// The attribute at this place.
+    Attribute(usize),
+    /// What is demanded.
+    Demand,
+    /// Which entries it is about.
+    Restrict,
 }
 
 /// What is wrong with a setting.

@@ -59,6 +59,11 @@ pub(crate) fn of_schema(schema: &Arc<Schema>, suffixes: &[String], config: &Conf
     for (n, rule) in config.identities.iter().enumerate() {
         faults.note(Setting::Identity(n), settings::identity(rule));
     }
+    for (n, chosen) in config.constraints.iter().enumerate() {
+        if let Err((part, error)) = settings::constraint(schema, &right, config, chosen) {
+            faults.0.push(ConfigFault { setting: Setting::Constraint(n, part), error });
+        }
+    }
     for (n, chosen) in config.limits_for.iter().enumerate() {
         faults.note(Setting::LimitsFor(n), settings::limits_for(schema, chosen));
     }

@@ -29,12 +29,14 @@ mod check;
 mod clock;
 mod compare;
 mod config;
+mod constraint;
 mod controls;
 mod credentials;
 mod directory;
 mod entry;
 mod error;
 mod export;
+mod expression;
 mod failure;
 mod faults;
 mod filter;
@@ -70,12 +72,12 @@ mod watchers;
 
 pub use clock::timestamp;
 pub use config::{
-    Administrator, AuthzPolicy, Config, CopyOf, Durability, IdentityRule, Index, IndexKinds, Limits, LimitsFor,
-    PasswordPolicies, SchemaFile, SearchLimits,
+    Administrator, AuthzPolicy, Config, Constraint, CopyOf, Demand, Durability, IdentityRule, Index, IndexKinds,
+    Limits, LimitsFor, PasswordPolicies, SchemaFile, SearchLimits,
 };
 pub use credentials::Credentials;
 pub use directory::Directory;
-pub use error::{ConfigFault, OpenError, Setting};
+pub use error::{ConfigFault, ConstraintPart, OpenError, Setting};
 pub use failure::{Failure, Result};
 pub use identity::Identity;
 pub use import::{ImportError, ImportEvent, ImportOptions, ImportProblem, Imported};

@@ -9,8 +9,9 @@ use duramen_ldap::matching::Rule;
 use duramen_ldap::schema::{self as text, AttributeType, Builtin, Definition, Description, Located};
 
 use crate::access::{Identity, Rules, Whom};
-use crate::config::{Config, CopyOf, IdentityRule, Index, LimitsFor, SchemaFile, SearchLimits};
-use crate::error::OpenError;
+use crate::config::{self, Config, CopyOf, IdentityRule, Index, LimitsFor, SchemaFile, SearchLimits};
+use crate::constraint::Constraint;
+use crate::error::{ConstraintPart, OpenError};
 use crate::index::{Indices, Kind};
 use crate::names::{self, Suffix};
 use crate::policy::{self, Policies};
@@ -263,6 +264,17 @@ pub(crate) fn access_entries(config: &Config) -> Result<Vec<String>, OpenError> 
 /// Whom a name of a mechanism stands for.
 pub(crate) fn identity(rule: &IdentityRule) -> Result<Identity, OpenError> {
     Identity::parse(&rule.matches, &rule.name).map_err(|error| config_error("identity", error))
+}
+
+/// What values of some attributes have to be like; a fault comes with the part that has it.
+pub(crate) fn constraint(
+    schema: &Arc<Schema>,
+    suffixes: &[Suffix],
+    config: &Config,
+    chosen: &config::Constraint,
+) -> Result<Constraint, (ConstraintPart, OpenError)> {
+    let fault = |(part, why)| (part, config_error(format!("constraint of {}", chosen.attributes.join(", ")), why));
+    Constraint::parse(schema, suffixes, chosen, config.limits.filter_depth).map_err(fault)
 }
 
 /// Limits of searches, and whom they are for.

@@ -10,6 +10,7 @@ use crate::access::{Identity, Rules, Whom};
 use crate::altered;
 use crate::clock::Moment;
 use crate::config::{AuthzPolicy, Config, CopyOf, Index, Limits, SchemaFile, SearchLimits};
+use crate::constraint::{Constraint, Rule};
 use crate::entry::Entry;
 use crate::error::OpenError;
 use crate::faults;
@@ -52,6 +53,8 @@ pub(crate) struct State {
     pub references: Vec<AttributeId>,
     /// Attributes of which no two entries have one value.
     pub unique: Vec<AttributeId>,
+    /// What values have to be like, beyond the schema.
+    pub constraints: Vec<Constraint>,
     /// Password policies, if they are in force.
     pub password_policies: Option<Policies>,
     /// How many changes are kept in table `history`.
@@ -64,6 +67,11 @@ impl State {
     /// The copy that a normalized name belongs to, if it does to one.
     pub fn copy_of(&self, name: &str) -> Option<&Copied> {
         self.copies.iter().find(|copy| names::below_suffix(name, &copy.suffix.normalized).is_some())
+    }
+
+    /// Whether updates search for what values may be, which may take long without an index.
+    pub fn has_listed_values(&self) -> bool {
+        self.constraints.iter().any(|one| matches!(one.rule, Rule::Listed(_)))
     }
 
     /// The password policies that are in force, if any are.
@@ -189,7 +197,7 @@ pub(crate) fn follow(meta: &Table<'_>, config: &Config, now: Moment) -> Result<S
     let config = Config { suffixes: Vec::new(), schema: Vec::new(), indices: None, history: None, ..config.clone() };
     let (merged, config, unfit) = match Merged::new(kept.clone(), &config) {
         Err(faults @ OpenError::Settings(_)) => {
-            let config = Config { references: Vec::new(), unique: Vec::new(), ..config };
+            let config = Config { references: Vec::new(), unique: Vec::new(), constraints: Vec::new(), ..config };
             (Merged::new(kept, &config)?, config, Some(faults.to_string()))
         }
         merged => (merged?, config, None),
@@ -321,6 +329,8 @@ impl Merged {
             .collect::<Result<_, _>>()?;
         let unique =
             config.unique.iter().map(|name| settings::unique(&schema, &ready, name)).collect::<Result<_, _>>()?;
+        let constraint = |chosen| settings::constraint(&schema, &suffixes, config, chosen).map_err(|(_, error)| error);
+        let constraints = config.constraints.iter().map(constraint).collect::<Result<_, _>>()?;
         let password_policies = settings::policies(&schema, config)?;
         let copies = settings::copies(&schema, &suffixes, config)?;
         Ok(State {
@@ -342,6 +352,7 @@ impl Merged {
             nested_groups,
             references,
             unique,
+            constraints,
             password_policies,
             history: self.history,
             copies,

@@ -8,7 +8,7 @@ use super::batch::Batch;
 use super::check;
 use super::context::Context;
 use super::draft::Draft;
-use super::{naming, passwords, spelling, structure};
+use super::{constraints, naming, passwords, spelling, structure};
 use crate::access::{Level, What};
 use crate::attribute::describe_stored;
 use crate::base::{self, Follow};
@@ -232,6 +232,7 @@ fn store(context: &Context<'_>, mut draft: Draft<'_>, id: Id, place: &Place, nam
         may_have(context, &view, &draft)?;
     }
     context.check_assertion(&view)?;
+    constraints::added(context, &view, &draft)?;
     draft.move_out(schema, id);
     if !draft.large.is_empty() {
         bytes = draft.build(schema, place.parent, &place.rdn, draft.marks(schema))?;

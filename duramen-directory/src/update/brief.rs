@@ -23,6 +23,7 @@ impl Inner {
         bytes <= BRIEF_BYTES
             && is_of_one_entry(request, controls)
             && (!matches!(request, Request::Delete(_)) || self.state().references.is_empty())
+            && !self.state().has_listed_values()
             && !self.is_of_many_values(request, controls).unwrap_or(false)
     }
 

@@ -8,6 +8,7 @@ use duramen_ldap::message::{ChangeKind, ModifyRequest, ResultCode};
 use super::batch::Batch;
 use super::change::{self, Checked};
 use super::check;
+use super::constraints;
 use super::context::Context;
 use super::draft::{Draft, Value};
 use super::naming;
@@ -63,6 +64,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
         context.check_identifier(&modifier.draft, Some(id), &name)?;
     }
     context.check_unique(&modifier.draft, Some((id, &entry)), |changed| modifier.touched.contains(changed))?;
+    constraints::modified(context, &view, &changes, &modifier.draft)?;
     modifier.finish(&entry)
 }
 

@@ -9,7 +9,7 @@ use super::batch::Batch;
 use super::check;
 use super::context::{Context, Stamp};
 use super::draft::Draft;
-use super::{naming, structure};
+use super::{constraints, naming, structure};
 use crate::access::{Level, What};
 use crate::attribute::form;
 use crate::base;
@@ -119,6 +119,7 @@ fn renamed<'e>(
     naming::complete(schema, &mut draft, stored, rdn)?;
     let before = Some((view.id, &view.entry));
     context.check_unique(&draft, before, |changed| new.iter().any(|(attribute, _)| attribute.id == changed))?;
+    constraints::renamed(context, view, new, &draft)?;
     let structural = check::entry(schema, &draft, context.is_relaxed())?;
     let stamp = context.stamp(&mut draft, &AttributeSet::default());
     Ok((draft, structural, stamp))

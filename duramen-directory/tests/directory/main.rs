@@ -4,6 +4,7 @@ mod access;
 mod altered;
 mod authorization;
 mod certificates;
+mod constraints;
 mod copies;
 mod damage;
 mod dereference;

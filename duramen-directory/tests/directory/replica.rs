@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use duramen_directory::{
-    Config, CopyOf, Heard, News, PasswordPolicies, Progress, Replica, ReplicaError, Requester, SchemaFile, Sink,
-    Standing,
+    Config, Constraint, CopyOf, Demand, Heard, News, PasswordPolicies, Progress, Replica, ReplicaError, Requester,
+    SchemaFile, Sink, Standing,
 };
 use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
@@ -195,6 +195,20 @@ fn a_copy_has_all_attributes_as_they_were_sent_and_shows_of_which_change_it_is()
     assert_eq!((replica.counts().put, replica.counts().unchanged), (6, 6));
     let entries = copy.directory.database().read().unwrap().table("entry").unwrap().changed_in().unwrap();
     assert!(entries.is_some_and(|changed| changed <= commit));
+}
+
+#[test]
+fn no_constraint_judges_what_is_copied() {
+    let (provider, copy) = (keeping(1000), copying());
+    provider.load(PEOPLE);
+    let demand = Demand::Matches("^none$".into());
+    let constraint = Constraint { attributes: vec!["cn".into(), "sn".into()], demand, restrict: None };
+    copy.directory.reconfigure(Config { constraints: vec![constraint], ..copy_config() }).unwrap();
+    let mut replica = replica(&copy);
+    catch_up(&mut replica, &provider);
+    provider.modify(JENSEN, &[(Replace, "sn", &["Other"])]).unwrap();
+    catch_up(&mut replica, &provider);
+    assert_same(&copy, &provider, "all of it");
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub(super) struct File {
     pub administrator: Option<Administrator>,
     pub directory: Directory,
     pub index: Option<Vec<Index>>,
+    pub constraint: Vec<Constraint>,
     pub identity: Vec<Identity>,
     pub access: Access,
     pub password_policies: Option<Spanned<PasswordPolicies>>,
@@ -100,6 +101,18 @@ pub(super) enum Durability {
 pub(super) struct Index {
     pub attribute: Spanned<String>,
     pub kinds: Spanned<Vec<IndexKind>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Constraint {
+    pub attributes: Spanned<Vec<Spanned<String>>>,
+    pub regex: Option<Spanned<String>>,
+    pub negregex: Option<Spanned<String>>,
+    pub size: Option<Spanned<u64>>,
+    pub count: Option<Spanned<u64>>,
+    pub uri: Option<Spanned<String>>,
+    pub restrict: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]

@@ -4,6 +4,7 @@
 //!
 //! Every fault names the file, the line and what to do. Paths in the file are relative to the file's directory.
 
+mod constraint;
 mod fault;
 mod file;
 mod paths;

@@ -15,6 +15,7 @@ use duramen_directory::{
 use duramen_ldap::{dn::Dn, filter::DEPTH_MAX, url::LdapUrl};
 use toml::Spanned;
 
+use super::constraint;
 use super::file::{self, File, IndexKind};
 use super::paths;
 use super::replica;
@@ -360,6 +361,7 @@ impl<'a> Checker<'a> {
             referrals: self.referrals(&file.directory.referrals),
             references: texts(&file.directory.references),
             unique: texts(&file.directory.unique),
+            constraints: self.constraints(&file.constraint),
             authz_policy: authz_policy(file.directory.authz_policy),
             password_policies: file.password_policies.as_ref().map(password_policies),
             history: Some(self.history(file.sync.as_ref())),
@@ -631,6 +633,7 @@ fn span(file: &File, overrides: &Overrides, setting: Setting) -> Option<Range<us
         Setting::Identity(n) => file.identity.get(n).map(|identity| identity.matches.span()),
         Setting::LimitsFor(n) => file.limits.for_some.get(n).map(|some| some.who.span()),
         Setting::Reference(n) => file.directory.references.get(n).map(span),
+        Setting::Constraint(n, part) => file.constraint.get(n).map(|section| constraint::span(section, part)),
         Setting::Unique(n) => file.directory.unique.get(n).map(span),
         _ => None,
     }

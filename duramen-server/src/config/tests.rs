@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use duramen_directory::SearchLimits;
+use duramen_directory::{Demand, SearchLimits};
 
 use super::*;
 
@@ -69,6 +69,8 @@ fn the_sample_is_right_and_what_it_shows_as_default_is_the_default() {
         "password_file",
         "suffixes",
         "refer",
+        "regex",
+        "restrict",
         "retry_seconds",
     ];
     let skipped = |line: &str| optional.iter().any(|name| line[2..].starts_with(name));
@@ -430,6 +432,52 @@ fn what_limits_for_some_leave_out_is_as_for_all() {
     let some: Vec<_> = directory.limits_for.iter().map(|some| (some.who.as_str(), some.search)).collect();
     let users = SearchLimits { entries: 0, ..all };
     assert_eq!(some, [("users", users), ("anonymous", SearchLimits { time: None, examined: 9, ..all })]);
+}
+
+#[test]
+fn a_constraint_demands_one_thing() {
+    let section = |rest: &str| format!("data = \"d\"\n[[constraint]]\nattributes = [\"mail\"]\n{rest}");
+    let (line, column, said) = fault(&section("size = 5\ncount = 1\n"));
+    assert!((line, column) == (5, 9) && said.contains("this is the second; write it into a section"), "{said}");
+    let (line, column, said) = fault(&section("restrict = \"ldap:///\"\n"));
+    assert!((line, column) == (3, 14) && said.contains("demands nothing is none; give regex"), "{said}");
+    for (rest, place, told) in [
+        ("size = -1\n", (4, 8), "a whole number from 0 on is wanted here, not -1"),
+        ("count = \"many\"\n", (4, 9), "a whole number from 0 on is wanted here, not \"many\""),
+        ("set = \"this/cn\"\n", (4, 1), "there is no setting `set` here, but `attributes`, `regex`"),
+    ] {
+        let (line, column, said) = fault(&section(rest));
+        assert!((line, column) == place && said.contains(told), "{rest}: {line}:{column} {said}");
+    }
+    let (_, _, said) = fault("data = \"d\"\n[[constraint]]\nsize = 5\n");
+    assert!(said.contains("`attributes` is missing here"), "{said}");
+    let both = format!("{}[[constraint]]\nattributes = [\"cn\"]\ncount = 0\n", section("negregex = 'x'\n"));
+    let demands: Vec<_> = loaded(&both).unwrap().directory.constraints.into_iter().map(|one| one.demand).collect();
+    assert_eq!(demands, [Demand::MatchesNot("x".into()), Demand::CountMax(0)]);
+}
+
+#[test]
+fn what_a_directory_finds_wrong_with_a_constraint_has_the_place_of_that_part() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("duramend.toml");
+    let text = "data = \"d\"\nsuffixes = [\"dc=a\"]\n\
+        [[constraint]]\nattributes = [\"cn\", \"nosuch\"]\nsize = 5\n\
+        [[constraint]]\nattributes = [\"cn\"]\nregex = 'a('\n\
+        [[constraint]]\nattributes = [\"cn\"]\ncount = 1\nrestrict = \"ldap:///dc=b\"\n\
+        [[constraint]]\nattributes = []\ncount = 1\n";
+    std::fs::write(&path, text).unwrap();
+    let faults = check(Some(&path), &Overrides::default(), Judge::New).unwrap().1;
+    let told: Vec<_> = faults.iter().map(|fault| (fault.place.unwrap(), fault.to_string())).collect();
+    let wanted = [
+        ((4, 21), "constraint of cn, nosuch: nosuch: the schema has no such attribute type"),
+        ((8, 9), "constraint of cn: regex 'a(' is not a regular expression"),
+        ((12, 12), "\"dc=b\" is below none of the suffixes"),
+        ((14, 14), "it names no attribute"),
+    ];
+    assert_eq!(told.len(), wanted.len(), "{told:?}");
+    for ((place, said), (where_, what)) in told.iter().zip(wanted) {
+        assert!(*place == where_ && said.contains(what), "{place:?} {said}");
+    }
 }
 
 #[test]

@@ -199,11 +199,13 @@ fn all_faults_are_told_at_once_at_a_start_and_a_reload_each_with_its_place() {
     let mut daemon = Daemon::plain();
     let path = daemon.path("duramend.toml");
     let faults = "[directory]\nreferences = [\"cn\"]\nunique = [\"nosuch\"]\n\
-        [[index]]\nattribute = \"absent\"\nkinds = [\"equality\"]\n[access]\nrules = \"access to nonsense\"\n";
+        [[index]]\nattribute = \"absent\"\nkinds = [\"equality\"]\n\
+        [[constraint]]\nattributes = [\"cn\"]\nregex = 'a('\n[access]\nrules = \"access to nonsense\"\n";
     let told = [
         "8:15: references: \"cn\": ",
         "9:11: unique: \"nosuch\": ",
         "11:13: index of absent: ",
+        "15:9: constraint of cn: regex 'a(' is not a regular expression: ",
         "access.rules, line 1",
     ];
     fs::write(&path, configuration(&format!("{PLAIN}{faults}"))).unwrap();
@@ -301,6 +303,24 @@ fn values_follow_entries_as_configured_and_reloaded() {
     daemon.wait_for("reloaded: ");
     assert_eq!(delete(1), 0);
     assert_eq!(client.search(group, Scope::Base, &format!("(member={})", person(2))).names.len(), 1);
+}
+
+#[test]
+fn constraints_hold_from_a_reload_on() {
+    let mut daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(1);
+    let mut add = |name: &str| {
+        let name = format!("cn={name},dc=example,dc=com");
+        client.add(&name, &[("objectClass", &["device"]), ("description", &["what it is"])]).code
+    };
+    assert_eq!(add("first"), ResultCode::SUCCESS);
+    let path = daemon.path("duramend.toml");
+    let constraint = "[[constraint]]\nattributes = [\"description\"]\nsize = 5\n";
+    fs::write(&path, configuration(&format!("{PLAIN}{constraint}"))).unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("reloaded: ");
+    assert_eq!(add("second"), ResultCode::CONSTRAINT_VIOLATION);
 }
 
 #[test]

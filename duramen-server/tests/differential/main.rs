@@ -16,6 +16,7 @@ mod authorization;
 mod case;
 mod certificates;
 mod client;
+mod constraints;
 mod controls;
 mod details;
 mod differences;

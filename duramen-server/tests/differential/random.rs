@@ -64,7 +64,7 @@ impl Random {
     }
 
     /// The name of a person, if there is still one.
-    fn person(&mut self) -> String {
+    pub fn person(&mut self) -> String {
         self.existing_with(&["uid="]).unwrap_or_else(|| self.existing())
     }
 

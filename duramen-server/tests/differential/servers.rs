@@ -90,7 +90,7 @@ impl Slapd {
         let own = dir.path().join("rules.schema");
         std::fs::write(&own, schema()).unwrap();
         let includes = format!("{includes}include {}\n", own.display());
-        let modules = ["back_mdb", "sssvlv", "ppolicy", "pw-sha2", "pw-pbkdf2", "argon2", "deref"];
+        let modules = ["back_mdb", "sssvlv", "ppolicy", "pw-sha2", "pw-pbkdf2", "argon2", "deref", "constraint"];
         let loads: String = modules.iter().map(|name| format!("moduleload {name}\n")).collect();
         let text = format!(
             "{includes}modulepath /usr/lib/ldap\n{loads}threads 2\nauthz-policy {policy}\n\

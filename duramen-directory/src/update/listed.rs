@@ -1,0 +1,119 @@
+//! Whether a value is one of those that a search finds, in the state that an update is made in.
+//!
+//! Owns: how that is found out, by whoever makes the update. Must not know: why it is asked.
+
+use duramen_ldap::attribute::Assertion;
+use duramen_ldap::filter::{FilterBuf, Node};
+use duramen_ldap::message::Scope;
+
+use crate::access::{Level, What};
+use crate::assertion;
+use crate::attribute::form;
+use crate::constraint::Listing;
+use crate::entry::mark;
+use crate::failure::Result;
+use crate::filter::Test;
+use crate::index::{self, Kind, Reach};
+use crate::names;
+use crate::tables::Id;
+use crate::view::{Scene, View};
+
+/// Whether a search for it finds an entry. Referral objects and subentries are none that a search finds.
+pub(super) fn is_listed(scene: &Scene<'_>, listing: &Listing, value: &[u8]) -> Result<bool> {
+    let Some((base, scope)) = &listing.region.base else { return Ok(false) };
+    let Some(base) = names::find_entry(&scene.tables.name()?, &scene.state.suffixes, base)? else { return Ok(false) };
+    if !asks(scene, base, |view| Ok(view.allows(What::Entry, Level::Search)))? {
+        return Ok(false);
+    }
+    let area = Area { scene, base, scope: *scope };
+    let test = test(scene, listing, value)?;
+    let has = |id: Id| {
+        asks(scene, id, |view| {
+            let is_hidden = view.entry.marks() & (mark::REFERRAL | mark::SUBENTRY) != 0;
+            Ok(!is_hidden && assertion::matches(view, &test)? == Some(true))
+        })
+    };
+    match indexed(scene, listing, value)? {
+        None => area.walk(has),
+        Some(ids) => {
+            for id in ids {
+                if area.contains(id)? && has(id)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+    }
+}
+
+/// Asks something of an entry.
+fn asks(scene: &Scene<'_>, id: Id, question: impl FnOnce(&View<'_, '_>) -> Result<bool>) -> Result<bool> {
+    let entry = names::entry(&scene.tables.entry()?, id)?;
+    let name = scene.name_of(id, &entry)?;
+    question(&View::new(scene, id, entry, &name))
+}
+
+/// What the filter of the URL asks, and that the value is there.
+fn test(scene: &Scene<'_>, listing: &Listing, value: &[u8]) -> Result<Test> {
+    let equal = |description: &String| {
+        let filter = FilterBuf::new(&Node::Equality(Assertion { description, value }));
+        assertion::test(scene, filter.as_filter())
+    };
+    let any = Test::Or(listing.attributes.iter().map(equal).collect::<Result<_>>()?);
+    match &listing.region.filter {
+        Some(filter) => Ok(Test::And(vec![assertion::test(scene, filter.as_filter())?, any])),
+        None => Ok(any),
+    }
+}
+
+/// The entries that have the value, and some more, if indices tell.
+fn indexed(scene: &Scene<'_>, listing: &Listing, value: &[u8]) -> Result<Option<Vec<Id>>> {
+    let (state, index, mut found) = (scene.state, scene.tables.index()?, Vec::new());
+    for id in listing.types.iter().copied() {
+        if !state.ready.has_kind(id, Kind::Equality as u8) {
+            return Ok(None);
+        }
+        let form = form(&state.schema, state.schema.attribute(id).equality, value);
+        found.extend(index::equal(&index, id, &form, &Reach::all())?.iter());
+    }
+    Ok(Some(found))
+}
+
+/// A part of the tree.
+struct Area<'a, 's> {
+    scene: &'a Scene<'s>,
+    base: Id,
+    scope: Scope,
+}
+
+impl Area<'_, '_> {
+    fn contains(&self, id: Id) -> Result<bool> {
+        let entries = self.scene.tables.entry()?;
+        Ok(match self.scope {
+            Scope::Base => id == self.base,
+            Scope::One => names::parent(&entries, id)? == self.base,
+            Scope::Subordinates if id == self.base => false,
+            _ => names::is_within(&entries, id, self.base)?,
+        })
+    }
+
+    /// Whether it has such an entry, found by looking at one after the other.
+    fn walk(&self, has: impl Fn(Id) -> Result<bool>) -> Result<bool> {
+        let (names, mut waiting) = (self.scene.tables.name()?, vec![self.base]);
+        while let Some(id) = waiting.pop() {
+            let is_base = id == self.base;
+            if (!is_base || matches!(self.scope, Scope::Base | Scope::Subtree)) && has(id)? {
+                return Ok(true);
+            }
+            let goes_down = match self.scope {
+                Scope::Base => false,
+                Scope::One => is_base,
+                _ => true,
+            };
+            if goes_down {
+                waiting.extend(names::children_of(&names, id)?);
+            }
+        }
+        Ok(false)
+    }
+}
