@@ -21,7 +21,7 @@ use crate::names::{self, Suffix};
 use crate::policy::{InForce, Policies};
 use crate::schema::{AttributeId, Schema};
 use crate::settings::{self, AdministratorState, Copied, Types, config_error};
-use crate::tables::{ALL, COPY, ENTRY, META, NAME, Tables};
+use crate::tables::{ALL, COPY, ENTRY, META, NAME, Tables, unsettled_key};
 
 /// What holds until the next reconfiguration, or until another program changes what is kept.
 #[derive(Debug)]
@@ -181,12 +181,12 @@ fn forget_copies(txn: &mut WriteTxn<'_>, schema: &Schema, copies: &[CopyOf]) -> 
     let mut table = txn.table(COPY)?;
     let mut gone = Vec::new();
     for item in table.iter() {
-        let (suffix, _) = item?;
-        if !kept.iter().any(|kept| kept.as_bytes() == suffix) {
-            gone.push(suffix.to_vec());
+        let (key, _) = item?;
+        if !kept.iter().any(|suffix| suffix.as_bytes() == key || unsettled_key(suffix) == key) {
+            gone.push(key.to_vec());
         }
     }
-    gone.into_iter().try_for_each(|suffix| table.delete(suffix).map(drop))
+    gone.into_iter().try_for_each(|key| table.delete(key).map(drop))
 }
 
 /// Makes a state of what is kept now, which another program has changed, and of what the configuration says beside that: that

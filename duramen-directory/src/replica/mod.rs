@@ -32,7 +32,7 @@ use crate::inner::Inner;
 use crate::meta;
 use crate::names;
 use crate::state::State;
-use crate::tables::{COPY, Id, Ids, NAME, Tables, read_id};
+use crate::tables::{COPY, Id, Ids, NAME, Tables, read_id, unsettled_key};
 use crate::update::identifiers_are_indexed;
 
 use phase::{Act, End, Phase};
@@ -133,6 +133,8 @@ pub struct Replica {
     asks_for_all: bool,
     /// The provider says that something is there which is not.
     lacks_some: bool,
+    /// All stands where it belongs: what the provider tells has come to an end once.
+    is_settled: bool,
     /// What the copy is as of; `None` as long as it was never complete.
     as_of: Option<Vec<u8>>,
     counts: Counts,
@@ -155,6 +157,7 @@ impl Replica {
             is_from_scratch: false,
             asks_for_all: false,
             lacks_some: false,
+            is_settled: false,
             as_of: None,
             counts: Counts::default(),
         };
@@ -207,6 +210,7 @@ impl Replica {
         self.phase = Phase::new(&cookie);
         self.unsettled = Unsettled::default();
         self.lacks_some = false;
+        self.is_settled = false;
         Ok(cookie)
     }
 
@@ -273,15 +277,31 @@ impl Replica {
         let numbered = writer::number_of((&mut txn, ids), &state, now, as_of, self.asks_for_all)?;
         let made = self.make((&mut txn, ids), (&state, &base), numbered, (gone, acts))?;
         let cookie = cookie.cloned().or_else(|| self.overtakes().then(Vec::new));
-        if let Some(cookie) = &cookie {
-            txn.table(COPY)?.put(&self.normalized, cookie)?;
-        }
+        let is_settled = self.is_settled || acts.iter().any(|act| matches!(act, Act::AsOf(_)));
+        self.keep_as_of(&mut txn, cookie.as_deref(), is_settled)?;
         txn.commit()?;
+        self.is_settled = is_settled;
         made.renames.into_iter().for_each(|commit| self.inner.changes.confirm(commit));
         self.inner.watchers.wake();
         self.counts.add(made.counts);
         self.is_from_scratch &= cookie.as_ref().is_none_or(Vec::is_empty);
         self.as_of = cookie.or(self.as_of.take());
+        Ok(())
+    }
+
+    /// Writes down what the copy is as of, if that is another, and whether all stands where it belongs: until then nobody is told
+    /// who has a copy of this one, as entries may move that have not changed.
+    fn keep_as_of(&self, txn: &mut WriteTxn<'_>, cookie: Option<&[u8]>, is_settled: bool) -> Result<()> {
+        let mut table = txn.table(COPY)?;
+        if let Some(cookie) = cookie {
+            table.put(&self.normalized, cookie)?;
+        }
+        let key = unsettled_key(&self.normalized);
+        match (is_settled, table.get(&key)?.is_none()) {
+            (true, false) => drop(table.delete(key)?),
+            (false, true) => table.put(key, b"")?,
+            _ => {}
+        }
         Ok(())
     }
 

@@ -123,6 +123,16 @@ pub(super) fn check(state: &State, controls: &mut Controls<'_>, request: &Search
     }
 }
 
+/// Whether what is below a base is a copy of which not all stands where it belongs: what is told of it now may be wrong soon, and
+/// nobody would tell that.
+pub(super) fn is_unsettled(state: &State, tables: &Tables<'_>, base: &str) -> Result<bool> {
+    if state.copies.is_empty() {
+        return Ok(false);
+    }
+    let base = names::normalize(&state.schema, base)?;
+    Ok(state.copy_of(&base).map(|copy| tables.is_unsettled(&copy.suffix.normalized)).transpose()?.unwrap_or(false))
+}
+
 /// Whether a filter is about names: entries match it, or do not any more, when what is above them is renamed.
 fn is_about_names(filter: Filter<'_>) -> bool {
     match filter.node() {
@@ -166,6 +176,10 @@ impl Beginning<'_> {
                 "what has changed is not known: another program is writing",
             ));
         };
+        if is_unsettled(self.state, &self.scene.tables, self.request.base)? {
+            let text = "this is a copy that its provider is bringing up to date: ask again later";
+            return Err(Failure::new(ResultCode::BUSY, text));
+        }
         let mut copying = Copying::new(self.inner.clone(), sync, span);
         match purpose {
             Purpose::News(standing) => {

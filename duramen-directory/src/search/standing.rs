@@ -18,6 +18,7 @@ use roaring::RoaringBitmap;
 
 use super::begin::Purpose;
 use super::cookie;
+use super::copying;
 use super::{Done, Progress, Search};
 use crate::clock::Moment;
 use crate::failure::{Failure, Result};
@@ -139,11 +140,15 @@ impl Standing {
         if span.is_some_and(|span| span.end == self.number) {
             return Ok(None);
         }
-        drop(snapshot);
         let message = Message::<Request<'_>>::decode_again(&self.message)?;
         let Request::Search(request) = message.operation else { return Err(Failure::default()) };
         let controls: List<'_, Control<'_>> = message.controls;
         let request: SearchRequest<'_> = request;
+        // Who settles it wakes those who wait.
+        if copying::is_unsettled(&*self.inner.state_of(&snapshot)?, &tables, request.base)? {
+            return Ok(None);
+        }
+        drop(snapshot);
         self.inner.begin_search(&self.requester, &request, controls, &Purpose::News(self)).map(Some)
     }
 
