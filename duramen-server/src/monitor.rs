@@ -9,6 +9,7 @@ use duramen_directory::{MonitorEntry, timestamp};
 use rustix::process::{Resource, getrlimit};
 
 use crate::figures::{Figures, Kind, NAMES, OfKind};
+use crate::replica::status::Known;
 use crate::server::Server;
 use crate::work::{MECHANISMS, OPERATIONS};
 
@@ -71,9 +72,14 @@ fn entries(server: &Server) -> Vec<MonitorEntry> {
         counter("cn=Read,cn=Waiters", connected.saturating_sub(blocked)),
         counter("cn=Write,cn=Waiters", blocked),
     ];
+    let copies = server.replicas.statuses();
     for (n, suffix) in (1..).zip(server.directory.suffixes()) {
-        let about = [("monitoredInfo", BACKEND.into()), ("namingContexts", suffix)];
-        tree.push(entry(&format!("cn=Database {n},cn=Databases"), "monitoredObject", &about));
+        let front = format!("cn=Database {n},cn=Databases");
+        let is_it = |name: &str| server.directory.name(name).ok() == server.directory.name(&suffix).ok();
+        if let Some(copy) = copies.iter().find(|copy| is_it(&copy.suffix)) {
+            consumer(&format!("cn=Consumer 001,{front}"), copy.now(), &mut tree);
+        }
+        tree.push(entry(&front, "monitoredObject", &[("monitoredInfo", BACKEND.into()), ("namingContexts", suffix)]));
     }
     for (n, url) in server.urls.iter().enumerate() {
         tree.push(entry(&format!("cn=Listener {n},cn=Listeners"), "monitoredObject", &[("labeledURI", url.clone())]));
@@ -84,6 +90,26 @@ fn entries(server: &Server) -> Vec<MonitorEntry> {
         tree.push(entry(&format!("cn={name},cn=Operations"), "monitorOperation", &counted));
     }
     tree
+}
+
+/// What is known of a copy, as OpenLDAP shows it, and what is not told there below it.
+fn consumer(front: &str, copy: Known, tree: &mut Vec<MonitorEntry>) {
+    let mut about = vec![("olmSRSyncPhase", copy.state().to_string())];
+    about.extend(copy.provider.map(|url| ("olmSRProviderURIList", url)));
+    about.extend(copy.cookie.map(|cookie| ("olmSRLastCookieRcvd", cookie)));
+    for (name, time) in
+        [("olmSRNextConnect", copy.next), ("olmSRLastConnect", copy.connected), ("olmSRLastContact", copy.heard)]
+    {
+        about.extend(time.map(|time| (name, timestamp(time))));
+    }
+    tree.push(entry(front, "olmSyncReplInstance", &about));
+    tree.push(counter(&format!("cn=Connections,{front}"), copy.connections));
+    tree.push(counter(&format!("cn=Put,{front}"), copy.counts.put));
+    tree.push(counter(&format!("cn=Deleted,{front}"), copy.counts.deleted));
+    if let Some((when, text)) = copy.error {
+        let about = [("monitoredInfo", text), ("monitorTimestamp", timestamp(when))];
+        tree.push(entry(&format!("cn=Error,{front}"), "monitoredObject", &about));
+    }
 }
 
 /// How many files the process may have open.

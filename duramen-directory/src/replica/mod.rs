@@ -59,6 +59,10 @@ pub enum ReplicaError {
     /// The provider has to be asked again at once, by the cookie that [`Replica::begin`] then gives.
     #[error("{0}")]
     Again(&'static str),
+    /// The provider does not know the cookie any more, or not yet; another one may. It can be asked for all
+    /// ([`Replica::ask_for_all`]).
+    #[error("the provider does not know the last cookie")]
+    Unknown,
     /// An entry cannot be taken before something is changed: here or at the provider. Nothing that came with it was.
     #[error("{entry:?} cannot be taken: {failure}")]
     Refused {
@@ -196,6 +200,16 @@ impl Replica {
         self.counts
     }
 
+    /// What the copy is as of, as the provider has called it, if that is text.
+    pub fn cookie(&self) -> Option<&str> {
+        self.as_of.as_ref().and_then(|cookie| std::str::from_utf8(cookie).ok())
+    }
+
+    /// Has the next provider asked for all, whatever the copy is as of.
+    pub fn ask_for_all(&mut self) {
+        self.is_from_scratch = true;
+    }
+
     /// Begins to hear a provider: the cookie to ask it by; an empty one to ask for all.
     pub fn begin(&mut self, keep_on: KeepOn<'_>) -> Result<Vec<u8>, ReplicaError> {
         if !identifiers_are_indexed(&self.inner.state()) {
@@ -237,12 +251,11 @@ impl Replica {
         match end {
             None => Ok(()),
             Some(End::Unknown) => {
-                self.is_from_scratch = true;
                 if self.asks_for_all {
                     let code = ResultCode::SYNC_REFRESH_REQUIRED;
                     return Err(ReplicaError::Ended { code, diagnostic: "though it was asked for all".into() });
                 }
-                Err(ReplicaError::Again("the provider does not know the last cookie any more: it is asked for all"))
+                Err(ReplicaError::Unknown)
             }
             Some(End::Ended(ResultCode::SYNC_REFRESH_REQUIRED, _)) => {
                 Err(ReplicaError::Again("more has changed than the provider has kept for this copy"))

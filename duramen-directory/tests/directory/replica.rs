@@ -169,6 +169,7 @@ fn catch_up(copy: &mut Replica, provider: &Sample) {
         match take(copy, &ask(provider, &cookie).0) {
             Ok(()) => return assert!(copy.is_following() && copy.is_complete()),
             Err(ReplicaError::Again(_)) => {}
+            Err(ReplicaError::Unknown) => copy.ask_for_all(),
             Err(error) => panic!("{error}"),
         }
     }
@@ -320,7 +321,9 @@ fn a_provider_that_knows_the_cookie_no_more_is_asked_for_all() {
     other.load(PEOPLE);
     let unknown = [Said::Done(ResultCode::SYNC_REFRESH_REQUIRED, Vec::new())];
     begin(&mut replica);
-    assert!(matches!(take(&mut replica, &unknown), Err(ReplicaError::Again(_))));
+    assert!(matches!(take(&mut replica, &unknown), Err(ReplicaError::Unknown)));
+    assert!(!begin(&mut replica).is_empty(), "another one may know it");
+    replica.ask_for_all();
     assert!(begin(&mut replica).is_empty());
     let mut said = ask(&other, b"").0;
     let cookie = format!("rid=000,csn={old}");
@@ -558,6 +561,7 @@ fn run(seed: u64) {
                 match take(&mut cascaded, &ask(&orderly_copy, &cookie).0) {
                     Ok(()) => assert_same(&below, &orderly_copy, &format!("{what}: a copy of the copy")),
                     Err(ReplicaError::Again(_)) => {}
+                    Err(ReplicaError::Unknown) => cascaded.ask_for_all(),
                     Err(error) => assert!(is_later(&error), "{what}: {error}"),
                 }
             }
@@ -614,6 +618,7 @@ impl Follower<'_> {
             };
             match take(&mut self.replica, &said) {
                 Ok(()) => return,
+                Err(ReplicaError::Unknown) => self.replica.ask_for_all(),
                 Err(ReplicaError::Again(_)) => {}
                 // There may be nothing at all yet.
                 Err(error) => {

@@ -167,6 +167,7 @@ pub(super) struct Replica {
     #[serde(default)]
     pub refer: Vec<Spanned<String>>,
     pub retry_seconds: Option<Spanned<usize>>,
+    pub answer_seconds: Option<Spanned<usize>>,
 }
 
 #[derive(Deserialize, Default)]

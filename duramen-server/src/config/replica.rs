@@ -13,8 +13,10 @@ use super::resolve::{Checker, Overrides, texts};
 
 /// Seconds between two tries at most, if nobody says so.
 const RETRY_SECONDS: usize = 60;
+/// Seconds that an answer of a provider may take, if nobody says so.
+const ANSWER_SECONDS: usize = 30;
 /// A day.
-const RETRY_SECONDS_MAX: usize = 24 * 3600;
+const SECONDS_MAX: usize = 24 * 3600;
 
 /// Whose copy the directory is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct Replica {
     pub suffixes: Vec<String>,
     /// The longest pause between two tries.
     pub retry: Duration,
+    /// How long a provider may take to answer; one that is silent for as long is asked whether it is there.
+    pub answer: Duration,
 }
 
 /// A server that has what is copied.
@@ -117,9 +121,10 @@ impl Checker<'_> {
         let uses_tls = providers.iter().any(|provider| provider.security != Security::None);
         let tls = self.replica_tls(replica, uses_tls);
         let authentication = self.authentication(replica, uses_tls);
-        let retry = self.within(&replica.retry_seconds, 1..=RETRY_SECONDS_MAX, RETRY_SECONDS);
-        let retry = Duration::from_secs(retry as u64);
-        (self.faults.len() == before).then_some(Replica { providers, tls, authentication, suffixes, retry })
+        let mut seconds = |said, default| Duration::from_secs(self.within(said, 1..=SECONDS_MAX, default) as u64);
+        let retry = seconds(&replica.retry_seconds, RETRY_SECONDS);
+        let answer = seconds(&replica.answer_seconds, ANSWER_SECONDS);
+        (self.faults.len() == before).then_some(Replica { providers, tls, authentication, suffixes, retry, answer })
     }
 
     fn provider(&mut self, url: &Spanned<String>, starttls: bool) -> Option<Provider> {

@@ -72,6 +72,7 @@ fn the_sample_is_right_and_what_it_shows_as_default_is_the_default() {
         "regex",
         "restrict",
         "retry_seconds",
+        "answer_seconds",
     ];
     let skipped = |line: &str| optional.iter().any(|name| line[2..].starts_with(name));
     let shown: Vec<_> = sample

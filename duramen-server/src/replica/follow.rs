@@ -22,6 +22,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const GATHERING: Duration = Duration::from_millis(20);
 /// So often in succession a provider is asked again at once.
 const AGAIN_MAX: u32 = 3;
+/// What is said of a provider that does not know the cookie.
+const UNKNOWN: &str = "it does not know the change that the copy is as of";
 
 /// Who follows the providers of a suffix.
 pub struct Follower {
@@ -39,6 +41,8 @@ enum Trouble {
     Stop,
     /// It has to be asked again at once.
     Again(&'static str),
+    /// It cannot tell what has changed, and another one may.
+    Unknown,
     /// It is of no use to ask again before something is changed.
     Refused(String),
     /// It may be asked again later.
@@ -56,6 +60,7 @@ impl From<ReplicaError> for Trouble {
         match error {
             ReplicaError::Stopped => Trouble::Stop,
             ReplicaError::Again(why) => Trouble::Again(why),
+            ReplicaError::Unknown => Trouble::Unknown,
             ReplicaError::Refused { .. } => Trouble::Refused(error.to_string()),
             other => Trouble::Lost(other.to_string()),
         }
@@ -91,17 +96,19 @@ impl Follower {
         self.status.note(replica, false);
         let mut pause = FIRST_PAUSE;
         loop {
-            let trouble = self.try_each(replica).await;
+            let trouble = self.try_each(replica, pause == self.source.config.retry).await;
             let was_following = self.status.change(State::Waiting) == State::Following;
             match trouble {
                 Trouble::Stop => return,
                 Trouble::Refused(text) => return self.give_up(&text),
                 Trouble::Again(text) => self.warn(text.to_string()),
+                Trouble::Unknown => self.warn(UNKNOWN.to_string()),
                 Trouble::Lost(text) => self.warn(text),
             }
             if was_following {
                 pause = FIRST_PAUSE;
             }
+            self.status.rests(pause);
             let mut stopped = self.stopped.clone();
             let end = stopped.wait_for(|is_stopped| *is_stopped);
             if tokio::time::timeout(pause, end).await.is_ok() {
@@ -111,20 +118,29 @@ impl Follower {
         }
     }
 
-    /// Hears one provider after the other, until one was followed for a while or none is left.
-    async fn try_each(&mut self, replica: &mut Replica) -> Trouble {
+    /// Hears one provider after the other, until one was followed for a while or none is left. Who cannot tell what has changed
+    /// is asked for all if nobody else can; `is_late`: nor was there anybody for long.
+    async fn try_each(&mut self, replica: &mut Replica, is_late: bool) -> Trouble {
         let source = self.source.clone();
-        let mut failures = Vec::new();
+        let (mut failures, mut stranger) = (Vec::new(), None);
         for provider in &source.config.providers {
             match self.hear(replica, provider).await {
                 Trouble::Lost(text) => failures.push(format!("{}: {text}", provider.url)),
+                Trouble::Unknown => stranger = stranger.or(Some(provider)),
                 other => return other,
             }
             if self.status.state() == State::Following {
-                break;
+                return Trouble::Lost(failures.join("; "));
             }
         }
-        Trouble::Lost(failures.join("; "))
+        let Some(provider) = stranger else { return Trouble::Lost(failures.join("; ")) };
+        if !failures.is_empty() && !is_late {
+            failures.push(format!("{}: {UNKNOWN}", provider.url));
+            return Trouble::Lost(failures.join("; "));
+        }
+        tracing::info!("the copy of {:?}: {} is asked for all: {UNKNOWN}", self.status.suffix, provider.url);
+        replica.ask_for_all();
+        self.hear(replica, provider).await
     }
 
     /// Hears a provider, as long as that goes.
@@ -146,16 +162,24 @@ impl Follower {
 
     /// As [`Follower::talk`], which does not end well.
     async fn converse(&mut self, replica: &mut Replica, provider: &Provider) -> Trouble {
-        match self.talk(replica, provider).await {
+        let trouble = match self.talk(replica, provider).await {
             Ok(never) => match never {},
             Err(trouble) => trouble,
+        };
+        match &trouble {
+            Trouble::Stop => {}
+            Trouble::Unknown => self.status.fails(UNKNOWN),
+            Trouble::Again(text) => self.status.fails(text),
+            Trouble::Refused(text) | Trouble::Lost(text) => self.status.fails(text),
         }
+        trouble
     }
 
     async fn talk(&mut self, replica: &mut Replica, provider: &Provider) -> Result<std::convert::Infallible, Trouble> {
         let stopped = self.stopped.clone();
         let keep_on = move || !*stopped.borrow();
         let (source, began, before) = (self.source.clone(), Instant::now(), replica.counts());
+        self.status.connects(&provider.url);
         let mut link = Link::open(provider, &source).await?;
         let cookie = replica.begin(&keep_on)?;
         link.search(replica.suffix(), &cookie).await?;

@@ -16,7 +16,6 @@ use duramen_ldap::message::{
     ResultCode, Scope, SearchRequest,
 };
 use duramen_ldap::oid;
-use rustix::net::sockopt;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -26,18 +25,12 @@ use super::Source;
 use crate::aside;
 use crate::config::{Authentication, Provider, Security};
 
-/// So long each step of a connection may take.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// The kernel asks a provider that is silent for so long whether it is still there, so often, and so many times.
-const ASKED_AFTER: Duration = Duration::from_secs(60);
-const ASKED_EVERY: Duration = Duration::from_secs(10);
-const ASKED_TIMES: u32 = 6;
-/// What is sent and not acknowledged for so long ends the connection.
-const UNACKNOWLEDGED_MS: u32 = 60_000;
 /// So much is made in one transaction, unless one message is longer: others who write wait meanwhile.
 const TOGETHER_BYTES: usize = 2 << 20;
 /// No message is longer.
 const MESSAGE_BYTES_MAX: usize = 1 << 30;
+/// Asks for none (RFC 4511 section 4.5.1.8).
+const NO_ATTRIBUTES: &str = "1.1";
 /// What is read at once.
 const READ_BYTES: usize = 256 << 10;
 
@@ -53,7 +46,11 @@ pub struct Link {
     ends: Vec<usize>,
     /// Why nothing more can be read; told once all has been that came before.
     broken: Option<io::Error>,
+    /// The number of the last request, and that of the search.
     id: u32,
+    search: u32,
+    /// So long the provider may take for an answer.
+    patience: Duration,
 }
 
 fn fail<T>(text: impl Into<String>) -> Result<T, String> {
@@ -61,18 +58,23 @@ fn fail<T>(text: impl Into<String>) -> Result<T, String> {
 }
 
 /// A step that takes its time, but not for ever.
-async fn patiently<T>(what: &str, step: impl Future<Output = io::Result<T>>) -> Result<T, String> {
-    match timeout(PATIENCE, step).await {
+async fn patiently<T>(what: &str, patience: Duration, step: impl Future<Output = io::Result<T>>) -> Result<T, String> {
+    match timeout(patience, step).await {
         Ok(done) => done.map_err(|error| format!("{what}: {error}")),
-        Err(_) => fail(format!("{what}: no answer within {} seconds", PATIENCE.as_secs())),
+        Err(_) => fail(format!("{what}: no answer within {} seconds", patience.as_secs())),
     }
+}
+
+fn lost(error: io::Error) -> String {
+    format!("the connection is lost: {error}")
 }
 
 impl Link {
     /// Connects, and binds.
     pub async fn open(provider: &Provider, source: &Source) -> Result<Link, String> {
-        let stream = connect(provider).await?;
-        let mut link = Link::over(Box::new(stream));
+        let patience = source.config.answer;
+        let stream = connect(provider, patience).await?;
+        let mut link = Link::over(Box::new(stream), patience);
         if provider.security == Security::StartTls {
             link.start_tls().await?;
         }
@@ -83,8 +85,8 @@ impl Link {
         Ok(link)
     }
 
-    fn over(stream: Box<dyn Wire>) -> Link {
-        Link { stream, received: Vec::new(), ends: Vec::new(), broken: None, id: 0 }
+    fn over(stream: Box<dyn Wire>, patience: Duration) -> Link {
+        Link { stream, received: Vec::new(), ends: Vec::new(), broken: None, id: 0, search: 0, patience }
     }
 
     async fn start_tls(&mut self) -> Result<(), String> {
@@ -101,8 +103,8 @@ impl Link {
     async fn secured(self, provider: &Provider, source: &Source) -> Result<Link, String> {
         let Some(tls) = &source.tls else { return fail("TLS: it is not set up") };
         let name = ServerName::try_from(provider.host.clone()).map_err(|error| format!("TLS: {error}"))?;
-        let stream = patiently("TLS", tls.connect(name, self.stream)).await?;
-        Ok(Link { id: self.id, ..Link::over(Box::new(stream)) })
+        let stream = patiently("TLS", self.patience, tls.connect(name, self.stream)).await?;
+        Ok(Link { id: self.id, ..Link::over(Box::new(stream), self.patience) })
     }
 
     async fn bind(&mut self, authentication: &Authentication) -> Result<(), String> {
@@ -118,7 +120,7 @@ impl Link {
     async fn ask(&mut self, what: &str, request: Request<'_>) -> Result<(), String> {
         self.send(what, request, &[]).await?;
         while self.ends.is_empty() {
-            patiently(what, self.read()).await?;
+            patiently(what, self.patience, self.read()).await?;
         }
         let message: Vec<u8> = self.received.drain(..self.ends[0]).collect();
         self.ends.clear();
@@ -135,7 +137,7 @@ impl Link {
         let (mut list, mut bytes) = (Vec::new(), Vec::new());
         let controls = List::build(&mut list, controls.iter().copied());
         Message { id: self.id, operation, controls }.encode(&mut bytes);
-        patiently(what, async {
+        patiently(what, self.patience, async {
             self.stream.write_all(&bytes).await?;
             self.stream.flush().await
         })
@@ -155,18 +157,31 @@ impl Link {
         SyncRequest { persists: true, cookie, reload_hint: false }.encode(&mut value);
         let sync = Control { oid: oid::control::SYNC_REQUEST, critical: true, value: Some(&value) };
         let manage = Control { oid: oid::control::MANAGE_DSA_IT, critical: true, value: None };
-        self.send("search", Request::Search(request), &[sync, manage]).await
+        self.send("search", Request::Search(request), &[sync, manage]).await?;
+        self.search = self.id;
+        Ok(())
+    }
+
+    /// Asks for something that any provider answers (RFC 4512 section 5.1), with nothing in the answer. Its kernel might
+    /// answer for one that does nothing any more, and so might something on the way.
+    async fn ask_whether_it_is_there(&mut self) -> Result<(), String> {
+        let filter = FilterBuf::parse("(objectClass=*)").map_err(|error| error.to_string())?;
+        let mut attributes = Vec::new();
+        let request = SearchRequest {
+            attributes: List::build(&mut attributes, [NO_ATTRIBUTES]),
+            ..SearchRequest::new("", Scope::Base, filter.as_filter())
+        };
+        self.send("question whether it is there", Request::Search(request), &[]).await
     }
 
     /// Waits for messages: all that have come, as far as they go together, and come within `gathering` each. They stay until
     /// [`Link::done`].
     pub async fn wait(&mut self, gathering: Duration) -> Result<(), String> {
-        let lost = |error: io::Error| format!("the connection is lost: {error}");
         if let Some(error) = self.broken.take() {
             return Err(lost(error));
         }
         while self.ends.is_empty() {
-            self.read().await.map_err(lost)?;
+            self.listen().await?;
         }
         while self.received.len() < TOGETHER_BYTES {
             match timeout(gathering, self.read()).await {
@@ -186,7 +201,7 @@ impl Link {
         let mut heard = Vec::with_capacity(self.ends.len());
         let mut start = 0;
         for &end in &self.ends {
-            heard.extend(decode(&self.received[start..end], self.id)?);
+            heard.extend(decode(&self.received[start..end], self.search)?);
             start = end;
         }
         Ok(heard)
@@ -199,6 +214,23 @@ impl Link {
         }
         self.ends.clear();
         self.received.shrink_to(2 * TOGETHER_BYTES);
+    }
+
+    /// Reads what comes. Nothing need come for long; but then the provider is asked whether it is there.
+    async fn listen(&mut self) -> Result<(), String> {
+        if let Ok(read) = timeout(self.patience, self.read()).await {
+            return read.map_err(lost);
+        }
+        self.ask_whether_it_is_there().await?;
+        match timeout(self.patience, self.read()).await {
+            Ok(read) => read.map_err(lost),
+            Err(_) => {
+                let seconds = self.patience.as_secs();
+                fail(format!(
+                    "the provider is silent, and has not answered within {seconds} seconds whether it is there"
+                ))
+            }
+        }
     }
 
     async fn read(&mut self) -> io::Result<()> {
@@ -261,12 +293,12 @@ fn in_words(result: &LdapResult<'_>) -> String {
 }
 
 /// Connects to the first of a host's addresses that answers.
-async fn connect(provider: &Provider) -> Result<TcpStream, String> {
+async fn connect(provider: &Provider, patience: Duration) -> Result<TcpStream, String> {
     let mut failure = "the host has no address".to_string();
-    for address in addresses(provider).await? {
-        match patiently(&format!("connection to {address}"), TcpStream::connect(address)).await {
+    for address in addresses(provider, patience).await? {
+        match patiently(&format!("connection to {address}"), patience, TcpStream::connect(address)).await {
             Ok(stream) => {
-                prepare(&stream).map_err(|error| format!("the connection cannot be set up: {error}"))?;
+                stream.set_nodelay(true).map_err(|error| format!("the connection cannot be set up: {error}"))?;
                 return Ok(stream);
             }
             Err(error) => failure = error,
@@ -276,22 +308,12 @@ async fn connect(provider: &Provider) -> Result<TcpStream, String> {
 }
 
 /// Looking a name up may take long, and cannot be given up.
-async fn addresses(provider: &Provider) -> Result<Vec<SocketAddr>, String> {
+async fn addresses(provider: &Provider, patience: Duration) -> Result<Vec<SocketAddr>, String> {
     let (host, port) = (provider.host.clone(), provider.port);
     let look_up = move || (host.as_str(), port).to_socket_addrs().map(Vec::from_iter);
     let looking = aside::begin("look-up", look_up).map_err(|error| format!("no thread to look a name up: {error}"))?;
     let found = async { looking.await.map_err(io::Error::other)? };
-    patiently(&format!("look-up of {}", provider.host), found).await
-}
-
-fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    sockopt::set_socket_keepalive(stream, true)?;
-    sockopt::set_tcp_keepidle(stream, ASKED_AFTER)?;
-    sockopt::set_tcp_keepintvl(stream, ASKED_EVERY)?;
-    sockopt::set_tcp_keepcnt(stream, ASKED_TIMES)?;
-    sockopt::set_tcp_user_timeout(stream, UNACKNOWLEDGED_MS)?;
-    Ok(())
+    patiently(&format!("look-up of {}", provider.host), patience, found).await
 }
 
 #[cfg(test)]
@@ -306,7 +328,7 @@ mod tests {
     /// A link whose search has the number 1, and the provider's end of it.
     fn link() -> (Link, DuplexStream) {
         let (own, other) = tokio::io::duplex(1 << 20);
-        (Link { id: 1, ..Link::over(Box::new(own)) }, other)
+        (Link { id: 1, search: 1, ..Link::over(Box::new(own), Duration::from_secs(30)) }, other)
     }
 
     fn message(id: u32, operation: Response<'_>, control: Option<(&str, &[u8])>) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! What is known of a copy: for `/metrics`, `/healthz`, and who looks into the log.
+//! What is known of a copy: for `/metrics`, `/healthz` and `cn=monitor`.
 
 use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,6 +12,8 @@ pub enum State {
     /// No provider tells anything now.
     #[default]
     Waiting,
+    /// A provider is connected to.
+    Connecting,
     /// A provider tells what there is, or has changed since.
     Refreshing,
     /// A provider tells of each change.
@@ -20,8 +22,9 @@ pub enum State {
     Stopped,
 }
 
-const STATES: [(State, &str); 4] = [
+const STATES: [(State, &str); 5] = [
     (State::Waiting, "waiting"),
+    (State::Connecting, "connecting"),
     (State::Refreshing, "refreshing"),
     (State::Following, "following"),
     (State::Stopped, "stopped"),
@@ -35,16 +38,37 @@ pub struct Status {
     known: Mutex<Known>,
 }
 
+/// As it is at a moment.
 #[derive(Clone, Debug, Default)]
-struct Known {
+pub struct Known {
     state: State,
     is_complete: bool,
-    /// What came before this thread, and what this one has done.
-    counts: Counts,
+    /// The URL of the provider that is asked, or was last.
+    pub provider: Option<String>,
+    /// How often one was connected to, or that was tried.
+    pub connections: u64,
+    /// When that was last.
+    pub connected: Option<SystemTime>,
+    /// When one will be connected to again.
+    pub next: Option<SystemTime>,
+    /// What was done since the server began to follow.
+    pub counts: Counts,
+    /// What the copy is as of: by the provider's words, and when that was.
+    pub cookie: Option<String>,
     as_of: Option<SystemTime>,
-    heard: Option<SystemTime>,
+    /// When something was told last.
+    pub heard: Option<SystemTime>,
     /// How old the last change was when the copy had it.
     delay: Option<Duration>,
+    /// What went wrong last, and when.
+    pub error: Option<(SystemTime, String)>,
+}
+
+impl Known {
+    /// The word for the state.
+    pub fn state(&self) -> &'static str {
+        STATES.iter().find(|(state, _)| *state == self.state).map_or("", |(_, word)| word)
+    }
 }
 
 impl Status {
@@ -55,6 +79,28 @@ impl Status {
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All of it, as it is now.
+    pub fn now(&self) -> Known {
+        self.known().clone()
+    }
+
+    /// A provider is being connected to.
+    pub fn connects(&self, provider: &str) {
+        let mut known = self.known();
+        (known.state, known.provider, known.next) = (State::Connecting, Some(provider.to_string()), None);
+        (known.connections, known.connected) = (known.connections + 1, Some(SystemTime::now()));
+    }
+
+    /// Something has gone wrong.
+    pub fn fails(&self, text: &str) {
+        self.known().error = Some((SystemTime::now(), text.to_string()));
+    }
+
+    /// Nothing is done for so long.
+    pub fn rests(&self, pause: Duration) {
+        self.known().next = Some(SystemTime::now() + pause);
     }
 
     /// How it is.
@@ -75,6 +121,9 @@ impl Status {
             known.delay = as_of.map(|as_of| now.duration_since(as_of).unwrap_or_default());
         }
         (known.is_complete, known.counts, known.as_of) = (replica.is_complete(), replica.counts(), as_of);
+        if replica.cookie() != known.cookie.as_deref() {
+            known.cookie = replica.cookie().map(str::to_string);
+        }
         known.heard = Some(now).filter(|_| is_news).or(known.heard);
     }
 
@@ -91,11 +140,12 @@ impl Status {
 
 /// Appends what is known of all copies, as Prometheus reads it; nothing if there are none.
 pub fn metrics<'s>(statuses: impl Iterator<Item = &'s Status>, out: &mut String) {
-    let all: Vec<(String, Known)> = statuses.map(|status| (escaped(&status.suffix), status.known().clone())).collect();
+    let all: Vec<(String, Known)> = statuses.map(|status| (escaped(&status.suffix), status.now())).collect();
     if all.is_empty() {
         return;
     }
     states(&all, out);
+    providers(&all, out);
     FIGURES.iter().for_each(|figure| figure.write(&all, out));
 }
 
@@ -110,6 +160,16 @@ fn states(all: &[(String, Known)], out: &mut String) {
     }
 }
 
+fn providers(all: &[(String, Known)], out: &mut String) {
+    let name = "duramend_replica_provider";
+    let _ = writeln!(out, "# HELP {name} 1 for the provider that is asked, or was last.\n# TYPE {name} gauge");
+    for (suffix, known) in all {
+        for provider in known.provider.iter().map(|provider| escaped(provider)) {
+            let _ = writeln!(out, "{name}{{suffix=\"{suffix}\",provider=\"{provider}\"}} 1");
+        }
+    }
+}
+
 /// A metric with a value for each copy of which it is known.
 struct Figure {
     name: &'static str,
@@ -118,12 +178,18 @@ struct Figure {
     value: fn(&Known) -> Option<f64>,
 }
 
-const FIGURES: [Figure; 6] = [
+const FIGURES: [Figure; 8] = [
     Figure {
         name: "complete",
         kind: "gauge",
         help: "1 once a copy has had all that the provider had",
         value: |known| Some(f64::from(u8::from(known.is_complete))),
+    },
+    Figure {
+        name: "connections_total",
+        kind: "counter",
+        help: "How often a provider was connected to, or that was tried",
+        value: |known| Some(known.connections as f64),
     },
     Figure {
         name: "entries_put_total",
@@ -154,6 +220,12 @@ const FIGURES: [Figure; 6] = [
         kind: "gauge",
         help: "When a provider told something last, in seconds since 1970",
         value: |known| seconds(known.heard),
+    },
+    Figure {
+        name: "error_timestamp_seconds",
+        kind: "gauge",
+        help: "When something went wrong last, in seconds since 1970",
+        value: |known| seconds(known.error.as_ref().map(|(when, _)| *when)),
     },
 ];
 

@@ -5,6 +5,8 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 
+use duramen_sim::port::free_port;
+
 use crate::life::get;
 use crate::process::{ADMINISTRATOR, Daemon, TLS, certificates};
 use crate::replicas::{Provider, TOP, change_all};
@@ -59,11 +61,11 @@ fn the_documents_table_of_metrics_is_what_is_served() {
     let dir = tempfile::tempdir().unwrap();
     certificates(dir.path());
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    // A replica has all there are, once it has been told something.
-    let provider = Provider::start("");
+    // A replica has all there are, once something has gone wrong, and it has been told something.
+    let (nobody, provider) = (format!("ldap://127.0.0.1:{}", free_port()), Provider::start(""));
     fs::write(dir.path().join("password"), ADMINISTRATOR.1).unwrap();
     let replica = format!(
-        "[replica]\nproviders = [{:?}]\nbind = {:?}\npassword_file = \"password\"\n",
+        "[replica]\nproviders = [{nobody:?}, {:?}]\nbind = {:?}\npassword_file = \"password\"\n",
         provider.url(),
         ADMINISTRATOR.0
     );
@@ -75,7 +77,8 @@ fn the_documents_table_of_metrics_is_what_is_served() {
     let (_, body) = got.split_once("\r\n\r\n").unwrap();
     let ((documented, text), (served, values)) = (documented(), served(body));
     assert_eq!(documented, served);
-    for value in values.into_iter().filter(|value| value != "dc=example,dc=com") {
+    let configured = ["dc=example,dc=com".to_string(), provider.url()];
+    for value in values.into_iter().filter(|value| !configured.contains(value)) {
         assert!(text.contains(&format!("`{value}`")), "the document does not have {value:?}");
     }
 }

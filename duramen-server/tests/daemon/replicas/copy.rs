@@ -21,14 +21,14 @@ use crate::process::{ADMINISTRATOR, Daemon, PLAIN, certificates, configuration, 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A section that says whose replica a daemon is; the password is in a file beside it.
-fn section(providers: &[&str], more: &str) -> String {
+pub fn section(providers: &[&str], more: &str) -> String {
     let name = ADMINISTRATOR.0;
     format!(
         "[replica]\nproviders = {providers:?}\nbind = \"{name}\"\npassword_file = \"password\"\nretry_seconds = 1\n{more}\n"
     )
 }
 
-fn folder() -> TempDir {
+pub fn folder() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("password"), ADMINISTRATOR.1).unwrap();
     dir
@@ -39,16 +39,16 @@ fn replica(provider: &str, more: &str) -> Daemon {
     Daemon::start(folder(), &format!("{PLAIN}{}", section(&[provider], more)))
 }
 
-fn url(daemon: &Daemon) -> String {
+pub fn url(daemon: &Daemon) -> String {
     format!("ldap://{}", daemon.ldap)
 }
 
 #[track_caller]
-fn wait_for(daemon: &Daemon, provider: &str) {
+pub fn wait_for(daemon: &Daemon, provider: &str) {
     wait_for_same(provider, &url(daemon), &|| daemon.log());
 }
 
-fn people(range: std::ops::Range<usize>) -> String {
+pub fn people(range: std::ops::Range<usize>) -> String {
     range.map(|n| person(&format!("uid=u{n},ou=people,dc=example,dc=com"))).collect()
 }
 

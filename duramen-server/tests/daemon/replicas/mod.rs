@@ -4,7 +4,11 @@
 mod clients;
 mod consumer;
 mod copy;
+mod cuts;
+mod line;
 mod provider;
+mod several;
+mod shown;
 mod slapd;
 
 use std::fs;
