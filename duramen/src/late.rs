@@ -83,11 +83,10 @@ impl Late {
     ///
     /// # Errors
     /// Damage in it, or in one that waited.
+    #[inline]
     pub(crate) fn meet<'p>(&self, pager: &'p Pager, stub: Stub, horizon: Horizon) -> Result<&'p [u8]> {
-        if self.on && !pager.is_at_hand(stub) && self.lock().lets_wait(&(pager, horizon), stub)? {
-            return pager.value_as_it_is(stub, horizon);
-        }
-        pager.value(stub, horizon)
+        let as_it_is = pager.is_at_hand(stub) || self.on && self.lock().lets_wait(&(pager, horizon), stub)?;
+        if as_it_is { pager.value_as_it_is(stub, horizon) } else { pager.value(stub, horizon) }
     }
 
     /// The walk has come to its end.

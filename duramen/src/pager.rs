@@ -201,6 +201,7 @@ impl Pager {
     }
 
     /// As [`Pager::value`], but nothing of it is looked at.
+    #[inline]
     pub(crate) fn value_as_it_is(&self, stub: Stub, horizon: Horizon) -> Result<&[u8]> {
         let run = self.raw(stub.child.pgno(), stub.pages(self.page_size), horizon)?;
         Ok(&run[RUN_HEADER..RUN_HEADER + stub.bytes as usize])

@@ -81,6 +81,7 @@ impl Stub {
     }
 
     /// The run's pages.
+    #[inline]
     pub(crate) fn pages(self, page_size: usize) -> u64 {
         pages_for(self.bytes as usize, page_size) as u64
     }

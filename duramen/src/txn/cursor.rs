@@ -386,7 +386,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// The entry of a cell whose value lies elsewhere.
-    #[inline(never)]
+    #[inline(always)]
     fn load(&self, cell: &Cell<'t>) -> Result<Option<Pair<'t>>> {
         let value = on!(self.table.source, pages => value::meet(pages, self.position.page(), cell))?;
         Ok(Some((cell.key, value)))

@@ -274,6 +274,7 @@ impl Pages for Snapshot<'_> {
         self.store.pager.value(in_file(stub)?, self.horizon)
     }
 
+    #[inline]
     fn value_met(&self, stub: Stub) -> Result<&[u8]> {
         self.late.meet(&self.store.pager, in_file(stub)?, self.horizon)
     }
