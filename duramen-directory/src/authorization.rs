@@ -10,8 +10,9 @@ use duramen_ldap::message::Scope;
 use duramen_ldap::syntax::{Authz, AuthzNames, parse_authz};
 use duramen_ldap::url::LdapUrl;
 
-use crate::access::{Span, compile, in_hex, is_near};
+use crate::access::{Span, in_hex, is_near};
 use crate::config::AuthzPolicy;
+use crate::expression::compile_in_any_case;
 use crate::failure::Result;
 use crate::inner::Inner;
 use crate::names;
@@ -94,7 +95,7 @@ impl Inner {
             Authz::Names(_, "*") => true,
             Authz::Names(names, base) => is_below(schema, &somebody.normalized, base, span(*names)),
             Authz::Expression(text) => {
-                compile(text).is_ok_and(|expression| expression.is_match(&in_hex(&somebody.normalized)))
+                compile_in_any_case(text).is_ok_and(|expression| expression.is_match(&in_hex(&somebody.normalized)))
             }
             Authz::User(user) => {
                 let name = self.name_of_user(*user)?;

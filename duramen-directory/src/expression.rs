@@ -9,6 +9,8 @@ use regex::{Regex, RegexBuilder};
 
 /// An administrator writes them, so they may be longer than those of a client.
 const BYTES_MAX: usize = 10 << 20;
+/// Into these a client's name may have been put.
+const BYTES_MAX_IN_ANY_CASE: usize = 1 << 20;
 
 const CLASSES: [&str; 12] =
     ["alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit"];
@@ -19,9 +21,19 @@ const CLASSES: [&str; 12] =
 /// # Errors
 /// What is wrong with it, in words.
 pub(crate) fn compile(text: &str) -> Result<Regex, String> {
-    let rewritten = rewrite(text)?;
-    let built = RegexBuilder::new(&rewritten).dot_matches_new_line(true).size_limit(BYTES_MAX).build();
-    built
+    build(RegexBuilder::new(&rewrite(text)?).size_limit(BYTES_MAX))
+}
+
+/// As [`compile`], but upper and lower case are the same, as rules about names have it. That a dot is any character, too,
+/// means that nobody passes by a rule with a line's end in a value.
+pub(crate) fn compile_in_any_case(text: &str) -> Result<Regex, String> {
+    build(RegexBuilder::new(&rewrite(text)?).case_insensitive(true).size_limit(BYTES_MAX_IN_ANY_CASE))
+}
+
+fn build(builder: &mut RegexBuilder) -> Result<Regex, String> {
+    builder
+        .dot_matches_new_line(true)
+        .build()
         .map_err(|error| error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_string())
 }
 
@@ -148,6 +160,16 @@ mod tests {
             ("(?i)^ann$", "ANN", "bob"),
         ] {
             let regex = compile(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
+            assert!(regex.is_match(matches) && !regex.is_match(others), "{expression}");
+        }
+    }
+
+    #[test]
+    fn in_any_case_they_are_the_same_otherwise() {
+        for (expression, matches, others) in
+            [(r"^uid=[\w]+,dc=b$", r"UID=W\w,dc=B", "uid=ann,dc=b"), ("^[[:lower:]]+[^a&&b]$", "Annc", "ann&")]
+        {
+            let regex = compile_in_any_case(expression).unwrap();
             assert!(regex.is_match(matches) && !regex.is_match(others), "{expression}");
         }
     }

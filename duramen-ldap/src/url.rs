@@ -184,10 +184,13 @@ fn with_offsets(raw: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-const SCOPES: [(&str, Scope); 5] = [
+/// Those of RFC 4516 section 2, and what OpenLDAP takes besides.
+const SCOPES: [(&str, Scope); 7] = [
     ("base", Scope::Base),
     ("one", Scope::One),
+    ("onelevel", Scope::One),
     ("sub", Scope::Subtree),
+    ("subtree", Scope::Subtree),
     ("subordinate", Scope::Subordinates),
     ("children", Scope::Subordinates),
 ];

@@ -8,8 +8,9 @@ use duramen_ldap::message::Scope;
 use duramen_ldap::url::LdapUrl;
 use regex::Regex;
 
-use super::name::{captures, compile, in_hex};
+use super::name::{captures, in_hex};
 use super::template::{Parts, Reach, Template};
+use crate::expression::compile_in_any_case;
 
 /// What may stand in the parentheses of a name: a value, a number, a whole RDN, nothing.
 const PARTS: [&str; 4] = ["a", "1", "a=a", ""];
@@ -52,10 +53,8 @@ pub(crate) enum Stands {
 impl Identity {
     /// From an expression, and a name or a URL with places for what stood in its parentheses.
     pub fn parse(expression: &str, text: &str) -> Result<Identity, String> {
-        let matches = compile(expression).map_err(|error| {
-            let error = error.to_string();
-            format!("'{expression}' is not a regular expression: {}", error.lines().last().unwrap_or_default())
-        })?;
+        let matches = compile_in_any_case(expression)
+            .map_err(|error| format!("'{expression}' is not a regular expression: {error}"))?;
         let reach = Reach { name: matches.captures_len(), value: 0 };
         let template = |text: &str| {
             let template = Template::parse(text);

@@ -41,7 +41,7 @@ use std::sync::Arc;
 pub use explain::{Explanation, Step};
 pub(crate) use identity::{Identity, Stands};
 pub use level::{Level, Privileges};
-pub(crate) use name::{Span, compile, in_hex, is_near};
+pub(crate) use name::{Span, in_hex, is_near};
 pub use parse::RuleError;
 pub use plan::{Known, Plan};
 pub use whom::Whom;

@@ -7,6 +7,7 @@ use regex::Regex;
 
 use super::Target;
 use super::template::{Parts, Reach, Template};
+use crate::expression::compile_in_any_case;
 use crate::schema::Schema;
 
 /// Which names stand in which relation to a base.
@@ -73,7 +74,7 @@ impl NamePattern {
             NamePattern::RegexExpanded(template) => {
                 // What is put in is a name's text, not part of the expression.
                 let text = template.expand(parts, |part| regex::escape(&in_hex(part)));
-                compile(&text).is_ok_and(|regex| regex.is_match(&in_hex(name)))
+                compile_in_any_case(&text).is_ok_and(|regex| regex.is_match(&in_hex(name)))
             }
         }
     }
@@ -124,12 +125,6 @@ pub(crate) fn in_hex(name: &str) -> Cow<'_, str> {
         }
     }
     if rest == 0 { Cow::Borrowed(name) } else { Cow::Owned(text + &name[rest..]) }
-}
-
-/// A regular expression as rules have them: in any case. A dot is any character, the end of a line too, as in POSIX: nobody
-/// passes a rule by with one in a value.
-pub(crate) fn compile(text: &str) -> Result<Regex, regex::Error> {
-    regex::RegexBuilder::new(text).case_insensitive(true).dot_matches_new_line(true).size_limit(1 << 20).build()
 }
 
 /// The whole that an expression found, and what stood in its parentheses.

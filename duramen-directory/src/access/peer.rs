@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use regex::Regex;
 
-use super::name::compile;
+use crate::expression::compile_in_any_case;
 use crate::requester::Peer;
 
 /// A pattern of where a connection comes from.
@@ -27,7 +27,7 @@ impl PeerPattern {
         match style {
             "" | "exact" | "base" => Ok(PeerPattern::Text(text.to_owned())),
             "path" => Ok(PeerPattern::Path(PathBuf::from(text))),
-            "regex" => Ok(PeerPattern::Regex(compile(text).map_err(|error| error.to_string())?)),
+            "regex" => Ok(PeerPattern::Regex(compile_in_any_case(text)?)),
             "ip" | "ipv6" => address(text).ok_or_else(|| {
                 format!("'{text}' is not an address: expected 10.1.2.3, 10.1.2.0%255.255.255.0, 10.1.2.0/24, 2001:db8::/32, with {{port}} behind it or not")
             }),

@@ -46,6 +46,9 @@ fn errors_say_where_and_what() {
     assert_eq!(fails("ldap://a:70000/"), (9, "a port of 0 to 65535"));
     assert_eq!(fails("ldap://[::1/"), (7, "']' behind an IPv6 address"));
     assert_eq!(fails("ldap://a/cn"), (11, "'='"));
+    for (word, scope) in [("ONELEVEL", Scope::One), ("subtree", Scope::Subtree), ("children", Scope::Subordinates)] {
+        assert_eq!(parsed(&format!("ldap:///dc=a??{word}")).scope, Some(scope));
+    }
     assert_eq!(fails("ldap://a/??all"), (11, "base, one, sub or subordinate"));
     assert_eq!(fails("ldap://a/???(cn=a"), (17, "')'"));
     assert_eq!(fails("ldap://a/?a,,b"), (12, "an attribute description"));

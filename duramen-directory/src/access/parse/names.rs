@@ -2,8 +2,9 @@
 
 use duramen_ldap::dn::Dn;
 
-use super::super::name::{NamePattern, Span, compile};
+use super::super::name::{NamePattern, Span};
 use super::super::template::Template;
+use crate::expression::compile_in_any_case;
 use crate::schema::Schema;
 
 /// What stands behind `dn` and its style: a fixed pattern.
@@ -11,7 +12,9 @@ pub(super) fn fixed(style: &str, text: &str, schema: &Schema) -> Result<NamePatt
     if style == "regex" {
         return match text {
             "" | "*" | ".*" | "^.*" | ".*$" | "^.*$" | "^.*$$" | ".*$$" => Ok(NamePattern::Any),
-            _ => Ok(NamePattern::Regex(compile(&expression(text)).map_err(|error| wrong_expression(text, &error))?)),
+            _ => Ok(NamePattern::Regex(
+                compile_in_any_case(&expression(text)).map_err(|error| wrong_expression(text, &error))?,
+            )),
         };
     }
     let span = span(style)?;
@@ -30,7 +33,7 @@ pub(super) fn expanded(style: &str, text: &str, schema: &Schema) -> Result<NameP
         }
         // With something in its places, so that a wrong expression is found now.
         let sample = template.expand(&Default::default(), str::to_owned);
-        compile(&sample).map_err(|error| wrong_expression(text, &error))?;
+        compile_in_any_case(&sample).map_err(|error| wrong_expression(text, &error))?;
         return Ok(NamePattern::RegexExpanded(Template::parse(&expression(text))));
     }
     let span = span(style)?;
@@ -83,7 +86,6 @@ fn expression(text: &str) -> String {
     parts.fold(first, |found, part| found + "," + part.trim_start_matches(' '))
 }
 
-fn wrong_expression(text: &str, error: &regex::Error) -> String {
-    let error = error.to_string();
-    format!("'{text}' is not a regular expression: {}", error.lines().last().unwrap_or_default())
+fn wrong_expression(text: &str, error: &str) -> String {
+    format!("'{text}' is not a regular expression: {error}")
 }

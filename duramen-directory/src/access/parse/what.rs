@@ -4,11 +4,12 @@ use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::matching::{Rule as MatchingRule, RuleKind};
 
 use super::super::condition::{Condition, Test};
-use super::super::name::{NamePattern, compile};
+use super::super::name::NamePattern;
 use super::super::rule::{Selection, ValuePattern};
 use super::super::template::Reach;
 use super::super::words::{Place, Word};
 use super::{Wrong, is, keyed, names};
+use crate::expression::compile_in_any_case;
 use crate::schema::{Attribute, AttributeId, Schema};
 
 const EXPECTED: &str = "expected *, dn=, dn.regex= or another style, filter=, attrs= or val=";
@@ -169,7 +170,7 @@ fn value_pattern(value: &Value, list: &str, schema: &Schema) -> Result<ValuePatt
     }
     let attribute = attribute(list, schema)?;
     match &*value.style {
-        "regex" => match compile(&value.text) {
+        "regex" => match compile_in_any_case(&value.text) {
             Ok(regex) => Ok(ValuePattern::Regex(regex, attribute.equality.filter(|rule| OF_TEXT.contains(&rule.name)))),
             Err(error) => Err(format!("'{}' is not a regular expression: {error}", value.text)),
         },

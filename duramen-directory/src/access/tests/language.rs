@@ -179,9 +179,14 @@ fn an_error_names_line_column_and_cure() {
         ),
         ("access to * by aci write", "line 1, column 16: 'aci' is not supported: expected "),
         ("access to dn.sub=\"dc=a,b\" by * read", "line 1, column 11: 'dc=a,b' is not a name: at byte 6: expected '='"),
+        ("access to dn.regex=\"(\" by * read", "line 1, column 11: '(' is not a regular expression: unclosed group"),
         (
-            "access to dn.regex=\"(\" by * read",
-            "line 1, column 11: '(' is not a regular expression: error: unclosed group",
+            "access to dn.regex=\"uid=[[:letter:]]+,dc=example\" by * read",
+            "line 1, column 11: 'uid=[[:letter:]]+,dc=example' is not a regular expression: there is no class '[:letter:]'",
+        ),
+        (
+            "access to attrs=cn val.regex=\"\\\\d\" by * read",
+            "line 1, column 20: '\\d' is not a regular expression: '\\d' is not supported: write 'd', or [[:digit:]]",
         ),
         (
             "access to \"dn.regex=x by * read",
