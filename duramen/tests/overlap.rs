@@ -111,6 +111,8 @@ struct Bench {
     dir: tempfile::TempDir,
     db: Database,
     gate: Arc<Gate>,
+    /// What whoever listens has heard: which keys a commit put.
+    heard: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 /// Two groups of two, which put the keys 4 to 7. The first waits for the disk, and the second was at work meanwhile.
@@ -132,7 +134,10 @@ impl Bench {
         let data: MediumLayer = Arc::new(move |below| Arc::new(Counted(below, counted.clone())));
         let options = Database::options().log_at_once(64 << 10).log_medium(log).medium(data);
         let db = options.open(dir.path().join("x.dm")).unwrap();
-        let bench = Bench { dir, db, gate };
+        let heard: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
+        let hears = heard.clone();
+        db.listen(move |said| hears.lock().unwrap().push(said.to_vec()));
+        let bench = Bench { dir, db, gate, heard };
         // The first of these makes the log, the second tells how long things take.
         for _ in 0..2 {
             bench.group([0, 1, 2, 3].map(put)).into_iter().for_each(told);
@@ -169,6 +174,7 @@ impl Bench {
 
     fn try_overlap(&self, last: Change) -> Option<Overlap> {
         self.gate.close();
+        self.heard.lock().unwrap().clear();
         let ((tell, seen), gate) = (channel(), self.gate.clone());
         let third: Change = Box::new(move |txn| {
             let saw = txn.table("t")?.get(4u32.to_be_bytes())?.is_some();
@@ -214,7 +220,10 @@ impl Bench {
 type Change = Box<dyn FnOnce(&mut WriteTxn<'_>) -> Result<u32> + Send>;
 
 fn put(n: u32) -> Change {
-    Box::new(move |txn| txn.table("t")?.put(n.to_be_bytes(), b"value").map(|()| n))
+    Box::new(move |txn| {
+        txn.say(&[n as u8]);
+        txn.table("t")?.put(n.to_be_bytes(), b"value").map(|()| n)
+    })
 }
 
 fn keys(db: &Database) -> Vec<u32> {
@@ -257,11 +266,13 @@ fn a_group_works_on_top_of_one_that_waits_for_the_disk_and_neither_is_seen_befor
     assert!(overlap.saw, "it goes on from what the group before did");
     assert_eq!(bench.keys(), [0, 1, 2, 3]);
     assert!(overlap.first.iter_mut().chain(&mut overlap.second).all(is_pending), "nobody is told");
+    assert!(bench.heard.lock().unwrap().is_empty(), "not who listens either");
     bench.gate.open();
     assert_eq!(overlap.first.map(|submitted| wait_for(submitted).unwrap()), [4, 5]);
     assert_eq!(bench.keys()[4..6], [4, 5]);
     assert_eq!(overlap.second.map(|submitted| wait_for(submitted).unwrap()), [6, 7]);
     assert_eq!(bench.keys(), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(*bench.heard.lock().unwrap(), [[4, 5], [6, 7]], "whoever was told, who listens was told before");
     // The write lock was given back.
     bench.db.update(|txn| put(8)(txn)).unwrap();
     assert_eq!(bench.db.check(|_, _| {}).unwrap().findings, Vec::<String>::new());
@@ -288,6 +299,7 @@ fn what_was_made_on_top_of_a_commit_that_failed_fails_with_it() {
         wait_for(submitted).unwrap_err();
     }
     assert_eq!(bench.keys(), [0, 1, 2, 3]);
+    assert!(bench.heard.lock().unwrap().is_empty());
     assert!(matches!(bench.db.begin_write(), Err(Error::Poisoned { .. })));
     let Bench { dir, db, .. } = bench;
     drop(db);

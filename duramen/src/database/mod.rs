@@ -150,6 +150,27 @@ impl Database {
         WriteTxn::begin(&self.store, Wait::For(limit), self.store.settings.durability)
     }
 
+    /// Has `hear` be told what transactions of this handle and its clones have said ([`WriteTxn::say`]), all of a commit at
+    /// once and in the order of commits: when it is as durable as it is to be, and before whoever waits for it is told. Who
+    /// listened before does so no more. Other writers wait meanwhile, so it may not wait for one, and should be brief.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let db = duramen::Database::open(dir.path().join("it.dm"))?;
+    /// let (tell, told) = std::sync::mpsc::channel();
+    /// db.listen(move |said| drop(tell.send(said.to_vec())));
+    /// db.update(|txn| {
+    ///     txn.table("people")?.put(b"bjensen", b"Barbara Jensen")?;
+    ///     txn.say(b"bjensen is there");
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(told.recv()?, b"bjensen is there");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn listen(&self, hear: impl Fn(&[u8]) + Send + Sync + 'static) {
+        self.store.listener.set(Arc::new(hear));
+    }
+
     /// Begins to load a table as a whole, from records in any order, and to commit that: far faster than putting them one
     /// by one. The table is made if it is not there, and must be empty if it is. `""`: the main table.
     ///

@@ -24,6 +24,8 @@ pub(crate) struct Landing {
     /// Bytes of the data file that the disk should begin to write afterwards.
     ahead: Range<u64>,
     landed: Arc<Landed>,
+    /// What its transaction has said.
+    pub(crate) said: Vec<u8>,
     /// How long it waited for the commit before it.
     pub(crate) waited: Duration,
 }
@@ -65,6 +67,10 @@ impl Landing {
     /// Makes the commit durable and lets readers see it; how long the disk took. On an error nobody writes any more.
     pub(crate) fn land(&mut self) -> Result<Duration> {
         let done = self.flush_and_publish();
+        if done.is_ok() {
+            // Before the next one may land: what is heard is in the order of commits.
+            self.store.listener.tell(&self.said);
+        }
         self.landed.tell();
         done
     }
@@ -111,7 +117,7 @@ impl Store {
         let landed = Arc::new(Landed::default());
         let log = writer.log.medium()?;
         writer.before = Some(landed.clone());
-        Ok(Landing { store: self.clone(), log, record, published, ahead, landed, waited })
+        Ok(Landing { store: self.clone(), log, record, published, ahead, landed, said: Vec::new(), waited })
     }
 
     /// Waits until the commit that this writer goes on from is durable and visible; how long.

@@ -11,6 +11,7 @@ mod checkpoint;
 mod closing;
 pub(crate) mod create;
 pub(crate) mod landing;
+mod listener;
 pub(crate) mod log;
 mod meta_slots;
 mod opening;
@@ -40,6 +41,7 @@ use crate::readers::{Inherited, Role, Shared, UnregisteredReader, Wait, no_recor
 use crate::store::background::BackgroundCheckpoint;
 use crate::store::checkpoint::Sweep;
 use crate::store::landing::Landed;
+use crate::store::listener::Listener;
 use crate::store::log::{Found, Log, Mark};
 pub(crate) use crate::store::meta_slots::{blank, write_meta};
 use crate::store::opening::{Opening, read_head};
@@ -73,6 +75,8 @@ pub(crate) struct Store {
     /// What the log holds and the data file does not, until that is done again. Nobody else is let in before.
     pending: Mutex<Option<Found>>,
     syncing: Syncing,
+    /// Who hears what transactions of this handle have said.
+    pub listener: Listener,
     /// What holds the snapshots of a reader who may not write the lock file.
     unregistered: Option<UnregisteredReader>,
     /// Nobody tells this handle of commits made through others.
@@ -219,6 +223,7 @@ impl Store {
             log_place,
             untold,
             syncing: Syncing::default(),
+            listener: Listener::default(),
             may_be_copied: Mutex::new(may_be_copied),
             rejected,
             closed: false,

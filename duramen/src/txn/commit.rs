@@ -48,13 +48,17 @@ const DETOURS_OF_RUNS: u64 = 64;
 pub(crate) fn commit(work: &mut Work) -> Result<Option<Landing>> {
     // A forked child must not come as far as the first write.
     work.store.shared.check()?;
-    let result = work.check().and_then(|()| steps(work));
-    if result.is_err()
-        && let Some(writer) = work.writer.as_deref_mut()
-    {
-        // The free space was changed in memory for a commit that did not happen.
-        writer.ledger = None;
-        work.store.call_off_record(writer)?;
+    let mut result = work.check().and_then(|()| steps(work));
+    match &mut result {
+        Ok(Some(landing)) => landing.said = std::mem::take(&mut work.said),
+        Ok(None) => work.store.listener.tell(&work.said),
+        Err(_) => {
+            if let Some(writer) = work.writer.as_deref_mut() {
+                // The free space was changed in memory for a commit that did not happen.
+                writer.ledger = None;
+                work.store.call_off_record(writer)?;
+            }
+        }
     }
     result
 }

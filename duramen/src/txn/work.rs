@@ -126,6 +126,8 @@ pub(crate) struct Work {
     pub user: u64,
     /// What was done, for the log.
     pub ops: Ops,
+    /// What whoever listens is told once all of it is committed.
+    pub said: Vec<u8>,
     late: Late,
     /// Of its bulk loads, if it has made any.
     gate: OnceLock<Arc<Gate>>,
@@ -161,6 +163,7 @@ struct Saved {
     placed: Placed,
     failed: bool,
     ops: OpsMark,
+    said: usize,
     durability: Durability,
     user: u64,
     pages_wanted: u64,
@@ -209,6 +212,7 @@ impl Work {
             is_redone: false,
             durability,
             ops,
+            said: Vec::new(),
             user: writer.meta.user,
             writer: Some(writer),
             late: Late::new(store.settings.late_checks),
@@ -349,9 +353,9 @@ impl Work {
         self.dirty.nest()?;
         let placed = std::mem::take(&mut self.placed);
         self.tables.nest();
-        let ops = self.ops.mark();
+        let (ops, said) = (self.ops.mark(), self.said.len());
         let (failed, durability, user, pages_wanted) = (self.failed, self.durability, self.user, self.pages_wanted);
-        self.saved.push(Saved { placed, failed, ops, durability, user, pages_wanted });
+        self.saved.push(Saved { placed, failed, ops, said, durability, user, pages_wanted });
         Ok(())
     }
 
@@ -375,6 +379,7 @@ impl Work {
                 self.names.forget();
             }
             self.ops.back_to(&saved.ops);
+            self.said.truncate(saved.said);
             (self.durability, self.user, self.pages_wanted) = (saved.durability, saved.user, saved.pages_wanted);
             // Nothing refers to what the level wrote early.
             let added = allocate::add_free(self, &placed.extents);

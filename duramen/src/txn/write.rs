@@ -103,6 +103,12 @@ impl<'p> WriteTxn<'p> {
         self.work().durability
     }
 
+    /// Leaves word for whoever listens ([`crate::Database::listen`]), who hears it once the transaction is committed. What a
+    /// child transaction says is heard if it commits, too.
+    pub fn say(&mut self, words: &[u8]) {
+        self.work_mut().said.extend_from_slice(words);
+    }
+
     /// Refuses a transaction that can only be aborted.
     pub(crate) fn check(&self) -> Result<()> {
         self.work().check()
