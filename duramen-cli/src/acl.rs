@@ -129,6 +129,7 @@ impl Explain {
             method: if name.is_empty() { Method::Anonymous } else { Method::Password },
             name,
             peer: Arc::new(Peer::Network(self.peer)),
+            connection: None,
             ssf: self.ssf,
         })
     }

@@ -42,6 +42,8 @@ struct File {
     _sync: Option<IgnoredAny>,
     #[serde(rename = "replica")]
     _replica: Option<IgnoredAny>,
+    #[serde(rename = "audit")]
+    _audit: Option<IgnoredAny>,
     #[serde(rename = "limits")]
     _limits: Option<IgnoredAny>,
     #[serde(rename = "log")]

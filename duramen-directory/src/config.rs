@@ -1,7 +1,7 @@
 //! What can be chosen about a directory. Nothing but the suffixes has to be, and those only in a new one.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use duramen::Durability;
@@ -47,6 +47,8 @@ pub struct Config {
     /// The suffixes of which the directory is a copy of another server's ([`crate::Replica`]): nobody else changes what they
     /// have. `None`: whoever opens it has no say in that. Of suffixes that are left out it is forgotten what they were a copy of.
     pub copies: Option<Vec<CopyOf>>,
+    /// Where it is written down who changed what, if it is.
+    pub audit: Option<AuditLog>,
     /// Whether updates wait for the disk.
     pub durability: Durability,
     /// Opens for reading only.
@@ -62,6 +64,15 @@ pub struct CopyOf {
     pub suffix: String,
     /// URLs of servers that take changes of it.
     pub referrals: Vec<String>,
+}
+
+/// A file that it is written to who changed what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditLog {
+    /// Its path. Made if nothing is there; opened again whenever a configuration is taken into use.
+    pub file: PathBuf,
+    /// Whether updates that wait for the disk wait for this file, too.
+    pub flush: bool,
 }
 
 /// A text and the file it comes from.

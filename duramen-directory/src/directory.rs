@@ -10,6 +10,7 @@ use duramen_ldap::message::{Change, ChangeKind, CompareRequest, Control, ModifyR
 use duramen_ldap::syntax::AuthzUser;
 
 use crate::access;
+use crate::audit;
 use crate::config::Config;
 use crate::credentials::Credentials;
 use crate::error::{ConfigFault, OpenError};
@@ -59,6 +60,7 @@ impl Directory {
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Directory, OpenError> {
         let folder = path.as_ref();
         let file = folder.join(FILE);
+        let mut log = None;
         if !config.read_only {
             let is_new = !Directory::is_in(folder);
             if is_new {
@@ -68,12 +70,18 @@ impl Directory {
                 what: format!("data directory {}", folder.display()),
                 why: format!("it cannot be made: {error}"),
             })?;
+            log = audit::open(config.audit.as_ref(), &file)?;
             if is_new {
                 // What there is to say of a failure the database says.
                 let _ = folder::make(&file);
             }
         }
-        Ok(Directory { inner: Arc::new(Inner::open(&file, config)?) })
+        Ok(Directory { inner: Arc::new(Inner::open(&file, config, log)?) })
+    }
+
+    /// Why `file` can be no audit log of the directory in the folder `path`, and what to do. Makes nothing.
+    pub fn why_no_audit_log(path: impl AsRef<Path>, file: &Path) -> Option<(String, &'static str)> {
+        audit::unfit(file, &path.as_ref().join(FILE))
     }
 
     /// Whether a new directory can be made by a configuration. Makes nothing.
@@ -112,6 +120,16 @@ impl Directory {
     /// Durability and reading only stay as they were when the directory was opened.
     pub fn reconfigure(&self, config: Config) -> Result<(), OpenError> {
         self.inner.reconfigure(config)
+    }
+
+    /// Has the audit log be the file that is at its path now, as somebody may have renamed the one before.
+    pub fn reopen_audit_log(&self) -> Result<(), OpenError> {
+        self.inner.audit.reopen()
+    }
+
+    /// Tries for the last time to write what could not be written into the audit log so far. To be called at the end.
+    pub fn end_audit_log(&self) {
+        self.inner.audit.end();
     }
 
     /// The schema in use.

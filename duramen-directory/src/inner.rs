@@ -11,6 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use duramen::{Database, Snapshot, Table, WriteTxn};
 
+use crate::audit::{self, Audit, AuditFile};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::OpenError;
@@ -40,6 +41,8 @@ pub(crate) struct Inner {
     pub orders: Arc<Orders>,
     /// Who is to hear of updates.
     pub watchers: Arc<Watchers>,
+    /// Where it is written down who changed what.
+    pub audit: Arc<Audit>,
     read_only: bool,
     config: RwLock<Config>,
     state: RwLock<Arc<State>>,
@@ -59,14 +62,18 @@ type RootDse = Arc<Vec<(String, Vec<String>)>>;
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
 impl Inner {
-    /// Opens the database `file`, or makes it.
-    pub fn open(file: &Path, config: Config) -> Result<Inner, OpenError> {
+    /// Opens the database `file`, or makes it. What is changed is written down in `log`.
+    pub fn open(file: &Path, config: Config, log: Option<AuditFile>) -> Result<Inner, OpenError> {
         let options = Database::options().durability(config.durability).mode(folder::MODE);
         let options = options.read_only(config.read_only).create(!config.read_only);
         let db = options.open(file)?;
         let seal = Seal::new().map_err(|_| OpenError::NoRandom)?;
         let clock = Clock::after(db.committed_ns()?);
         let state = state::load(&db, &config, clock.now())?;
+        let audit = Arc::new(Audit::default());
+        drop(audit.change(log));
+        let hears = audit.clone();
+        db.listen(move |records| hears.write(records));
         Ok(Inner {
             number: OPENED.fetch_add(1, Ordering::Relaxed),
             clock,
@@ -75,6 +82,7 @@ impl Inner {
             changes: Arc::default(),
             orders: Arc::default(),
             watchers: Arc::default(),
+            audit,
             read_only: config.read_only,
             state: RwLock::new(Arc::new(state)),
             config: RwLock::new(config),
@@ -133,6 +141,12 @@ impl Inner {
 
     /// Takes what is kept about the directory, and the configuration, into use anew.
     pub fn reload(&self) -> Result<(), OpenError> {
+        self.reload_with(&mut || {})
+    }
+
+    /// As [`Inner::reload`]. `exchange` is called when nothing is changed before the new state is in use, and all that was has
+    /// been told of; and once more to undo it if that comes to nothing.
+    fn reload_with(&self, exchange: &mut dyn FnMut()) -> Result<(), OpenError> {
         if self.read_only {
             let state = state::load(&self.db, &self.config(), self.clock.now())?;
             self.change_state(Arc::new(state));
@@ -142,15 +156,22 @@ impl Inner {
         let state = self.renewed(&mut txn)?;
         // Updates wait for the transaction, so that none is made by what was before it and does not hold any more.
         let before = self.change_state(Arc::new(state));
-        txn.commit().inspect_err(|_| drop(self.change_state(before)))?;
+        exchange();
+        txn.commit().inspect_err(|_| {
+            self.change_state(before);
+            exchange();
+        })?;
         Ok(())
     }
 
     /// Takes another configuration into use. How the directory was opened stays as it is.
     pub fn reconfigure(&self, config: Config) -> Result<(), OpenError> {
         let config = Config { read_only: self.read_only, ..config };
+        let audit = config.audit.as_ref().filter(|_| !self.read_only);
+        let mut log = audit::open(audit, self.db.path())?;
         let before = self.change_config(config);
-        self.reload().inspect_err(|_| drop(self.change_config(before)))
+        let mut exchange = || log = self.audit.change(log.take());
+        self.reload_with(&mut exchange).inspect_err(|_| drop(self.change_config(before)))
     }
 
     /// What a reload in this transaction makes of what is kept about the directory, and of the configuration.

@@ -64,6 +64,7 @@ impl Inner {
     /// Judges, and notes down what is to be noted; nothing if there is nothing to note, or it may not be now.
     fn noted(&self, name: &str, is_right: bool) -> Result<Option<Judgement>> {
         let mut txn = self.db.begin_write_within(NOTED_WITHIN)?;
+        self.audit.catch_up()?;
         txn.set_durability(Durability::Relaxed);
         let judgement = self.note(&mut txn, name, is_right)?;
         if judgement.is_some() {

@@ -23,6 +23,7 @@ pub mod access;
 mod altered;
 mod assertion;
 mod attribute;
+mod audit;
 mod authorization;
 mod base;
 mod check;
@@ -72,8 +73,8 @@ mod watchers;
 
 pub use clock::timestamp;
 pub use config::{
-    Administrator, AuthzPolicy, Config, Constraint, CopyOf, Demand, Durability, IdentityRule, Index, IndexKinds,
-    Limits, LimitsFor, PasswordPolicies, SchemaFile, SearchLimits,
+    Administrator, AuditLog, AuthzPolicy, Config, Constraint, CopyOf, Demand, Durability, IdentityRule, Index,
+    IndexKinds, Limits, LimitsFor, PasswordPolicies, SchemaFile, SearchLimits,
 };
 pub use credentials::Credentials;
 pub use directory::Directory;

@@ -106,7 +106,8 @@ impl Question {
         Question {
             commit,
             state: state.since,
-            requester: requester.clone(),
+            // Pages may be asked for over several connections.
+            requester: Requester { connection: None, ..requester.clone() },
             base: request.base.to_string(),
             scope: request.scope,
             deref: request.deref,

@@ -1,5 +1,6 @@
 //! Who asks.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ pub struct Requester {
     pub method: Method,
     /// Where the connection comes from.
     pub peer: Arc<Peer>,
+    /// The connection's number, as the log has it; this process has none.
+    pub connection: Option<u64>,
     /// Strength of what protects the connection, in bits: 0 is nothing, 256 is TLS with AES-256.
     pub ssf: u32,
     /// Whether access rules and limits do not hold: the administrator of the configuration. Who is that by the name is so
@@ -69,10 +72,28 @@ pub enum Peer {
     Internal,
 }
 
+/// As logs of LDAP servers have it.
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Peer::Network(address) => write!(f, "IP={address}"),
+            Peer::Local(path) => write!(f, "PATH={}", path.display()),
+            Peer::Internal => f.write_str("internal"),
+        }
+    }
+}
+
 impl Requester {
     /// Nobody in particular.
     pub fn anonymous(peer: Arc<Peer>, ssf: u32) -> Requester {
-        Requester { name: Name::default(), method: Method::Anonymous, peer, ssf, is_administrator: false }
+        Requester {
+            name: Name::default(),
+            method: Method::Anonymous,
+            peer,
+            connection: None,
+            ssf,
+            is_administrator: false,
+        }
     }
 
     /// This process: tools, tests, the server's own lookups. No rule holds it back.
@@ -81,6 +102,7 @@ impl Requester {
             name: Name::default(),
             method: Method::Internal,
             peer: Arc::new(Peer::Internal),
+            connection: None,
             ssf: u32::MAX,
             is_administrator: true,
         }

@@ -59,6 +59,8 @@ pub(crate) struct State {
     pub password_policies: Option<Policies>,
     /// How many changes are kept in table `history`.
     pub history: u32,
+    /// Whether it is written down who changes what.
+    pub is_audited: bool,
     /// Suffixes of which the directory is a copy of another server's.
     pub copies: Vec<Copied>,
 }
@@ -355,6 +357,7 @@ impl Merged {
             constraints,
             password_policies,
             history: self.history,
+            is_audited: config.audit.is_some(),
             copies,
         })
     }

@@ -93,8 +93,9 @@ impl Crew {
             return;
         }
         server.connected.fetch_add(1, Relaxed);
-        let session = Session::new(accepted.peer, accepted.local);
-        let log = ConnectionLog::new(server.next_number(), accepted.socket.descriptor(), server.settings().log.stats);
+        let number = server.next_number();
+        let session = Session::new(number, accepted.peer, accepted.local);
+        let log = ConnectionLog::new(number, accepted.socket.descriptor(), server.settings().log.stats);
         log.accept(&session.peer_text(), &accepted.at);
         let resting = Resting::new(server, session, log);
         let guest = Guest { stream: Stream::new(accepted.socket), resting, tls: accepted.tls, moved: false };

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use crate::config::Listen;
 use crate::crew::{Accepted, Crew};
 use crate::seldom::Seldom;
-use crate::session::{Process, local_text};
+use crate::session::Process;
 use crate::stream::Socket;
 
 /// Connections that the kernel keeps for us until they are accepted.
@@ -146,7 +146,7 @@ impl Listener {
     pub async fn accept_all(&self, crew: &Crew) {
         let at: Arc<str> = Arc::from(match self {
             Listener::Tcp(_, address, _) => format!("IP={address}"),
-            Listener::Unix(_, path, _) => local_text(path),
+            Listener::Unix(_, path, _) => Peer::Local(path.clone()).to_string(),
         });
         let failures = Seldom::new(1);
         loop {

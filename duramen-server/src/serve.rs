@@ -163,6 +163,7 @@ async fn run(
     drop(listeners);
     server.replicas.stop();
     crew.stop();
+    server.directory.end_audit_log();
     // A checkpoint would wait for a tool that writes.
     server.directory.database().sync().map_err(|error| ServeError::System(error.to_string()))?;
     tracing::info!("stopped");
@@ -240,7 +241,13 @@ fn reload(start: &Start, server: &Arc<Server>, logging: &Logging) {
     }
     match attempted {
         Ok(()) => tracing::info!("reloaded: listeners, threads, data and durability stay as they were at the start"),
-        Err(error) => tracing::error!("not reloaded, all stays as it was: {error}"),
+        Err(error) => {
+            tracing::error!("not reloaded, all stays as it was: {error}");
+            // Whoever has renamed that file wants another one to be written to, whatever is wrong with the configuration.
+            if let Err(error) = server.directory.reopen_audit_log() {
+                tracing::error!("{error}");
+            }
+        }
     }
     notify::ready();
 }
@@ -293,7 +300,7 @@ impl Signals {
 /// Takes the data directory for this process, and makes it if it is not there. Tools may open it all the same: only a
 /// second server may not.
 fn lock(data: &Path) -> Result<File, ServeError> {
-    let path = data.join("duramend.lock");
+    let path = data.join(config::LOCK);
     let failed = |op, path: &Path, source| ServeError::Directory {
         path: data.to_path_buf(),
         source: duramen::Error::File { op, path: path.to_path_buf(), source }.into(),

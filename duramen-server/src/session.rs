@@ -1,6 +1,5 @@
 //! Who a connection is: the requester, and what the transport knows.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use duramen_directory::password::scram;
@@ -25,6 +24,7 @@ pub struct Session {
     /// is another one.
     pub must_change: Option<Name>,
     peer: Arc<Peer>,
+    number: u64,
 }
 
 /// A SCRAM exchange that waits for the client's proof.
@@ -54,12 +54,12 @@ impl Process {
 }
 
 impl Session {
-    /// A session that begins.
-    pub fn new(peer: Peer, local: Option<Process>) -> Session {
+    /// A session that begins, of the connection with this number.
+    pub fn new(number: u64, peer: Peer, local: Option<Process>) -> Session {
         let peer = Arc::new(peer);
         let ssf = if local.is_some() { LOCAL_SSF } else { 0 };
-        let requester = Requester::anonymous(peer.clone(), ssf);
-        Session { requester, local, secured: None, scram: None, must_change: None, peer }
+        let requester = Requester { connection: Some(number), ..Requester::anonymous(peer.clone(), ssf) };
+        Session { requester, local, secured: None, scram: None, must_change: None, peer, number }
     }
 
     /// Takes note of TLS.
@@ -70,12 +70,13 @@ impl Session {
 
     /// Nobody, over this connection.
     pub fn anonymous(&self) -> Requester {
-        Requester::anonymous(self.peer.clone(), self.requester.ssf)
+        let nobody = Requester::anonymous(self.peer.clone(), self.requester.ssf);
+        Requester { connection: Some(self.number), ..nobody }
     }
 
     /// Somebody, over this connection.
     pub fn somebody(&self, name: Name, method: Method, is_administrator: bool) -> Requester {
-        Requester { name, method, is_administrator, peer: self.peer.clone(), ssf: self.requester.ssf }
+        Requester { name, method, is_administrator, ..self.anonymous() }
     }
 
     /// Whether anybody between the client and here could read what they say.
@@ -85,15 +86,6 @@ impl Session {
 
     /// Where the connection comes from, as the log has it.
     pub fn peer_text(&self) -> String {
-        match &*self.peer {
-            Peer::Network(address) => format!("IP={address}"),
-            Peer::Local(path) => local_text(path),
-            Peer::Internal => "internal".into(),
-        }
+        self.peer.to_string()
     }
-}
-
-/// A local socket, as the log has it.
-pub fn local_text(path: &Path) -> String {
-    format!("PATH={}", path.display())
 }

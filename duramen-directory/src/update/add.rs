@@ -233,6 +233,8 @@ fn store(context: &Context<'_>, mut draft: Draft<'_>, id: Id, place: &Place, nam
     }
     context.check_assertion(&view)?;
     constraints::added(context, &view, &draft)?;
+    let mut batch = Batch::default();
+    context.audit_add(&mut batch, name, &draft);
     draft.move_out(schema, id);
     if !draft.large.is_empty() {
         bytes = draft.build(schema, place.parent, &place.rdn, draft.marks(schema))?;
@@ -240,7 +242,6 @@ fn store(context: &Context<'_>, mut draft: Draft<'_>, id: Id, place: &Place, nam
     let entry = parsed(&bytes)?;
     context.post_read(id)?;
     let mut keys = context.keys(&entry, |_| true);
-    let mut batch = Batch::default();
     super::large_changes(context, (id, None), &draft, (&mut Default::default(), &mut keys), &mut batch)?;
     batch.index(id, None, Some(keys));
     batch.put_name(place.key.clone(), id, entry.marks());

@@ -28,6 +28,8 @@ pub(crate) struct Batch {
     cleared: Vec<Id>,
     /// What is noted of it, if that is kept.
     pub notes: Notes,
+    /// What the audit log is to have of it.
+    pub records: Vec<u8>,
 }
 
 impl Batch {
@@ -82,6 +84,7 @@ impl Batch {
     /// Writes it all.
     pub fn apply(self, txn: &mut WriteTxn<'_>, ids: Ids) -> Result<()> {
         self.notes.write(txn, ids)?;
+        txn.say(&self.records);
         for (id, bytes) in self.entries {
             write(txn, ids.entry, &id.to_be_bytes(), bytes.as_deref())?;
         }

@@ -33,6 +33,8 @@ use crate::view::{Scene, View};
 pub(crate) struct Context<'c> {
     pub scene: Scene<'c>,
     pub requester: &'c Requester,
+    /// Who acts for the requester, or the same one.
+    pub asked_by: &'c Requester,
     pub controls: &'c Controls<'c>,
     pub now: Moment,
     /// The number of the next change.

@@ -81,6 +81,7 @@ fn one(context: &Context<'_>, id: Id, batch: &mut Batch) -> Result<()> {
         let gone = Gone { uuid, key: key.clone(), name: names::name_of(&entries, id)? };
         context.note(batch, id, history::What::Deleted(gone), context.stamp_of(false));
     }
+    context.audit_delete(batch, id)?;
     batch.delete_name(key);
     let children = i64::from(names::child_count(&context.scene.tables.name()?, id)?);
     batch.add_children(id, -children);

@@ -4,6 +4,7 @@
 //! touched; what fails for a reason of the client's leaves nothing behind. Those of many threads share a commit.
 
 mod add;
+mod audited;
 mod batch;
 mod brief;
 mod change;
@@ -215,6 +216,7 @@ pub(crate) fn note(
     let context = Context {
         scene: Scene { state, tables, naming: None, plan: &plan },
         requester: &requester,
+        asked_by: &requester,
         controls: &Controls::default(),
         now,
         number: Cell::new(number(state, tables, now)?),
@@ -254,6 +256,9 @@ pub(crate) fn write(
 impl Owned {
     fn run(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<Result<Made>> {
         let ids = Ids::open(txn)?;
+        if let Err(failure) = self.inner.audit.catch_up() {
+            return Ok(Err(failure));
+        }
         // If the import fails all goes again, and what was added to it, too.
         if meta::is_importing(txn)? {
             return Ok(Err(Failure::new(ResultCode::BUSY, meta::IMPORTING)));
@@ -323,6 +328,7 @@ impl Owned {
         let context = Context {
             scene: Scene { state: &state, tables, naming, plan: &plan },
             requester,
+            asked_by: &self.requester,
             controls: &controls,
             now,
             number: Cell::new(number(&state, tables, now)?),

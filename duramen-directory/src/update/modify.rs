@@ -17,13 +17,14 @@ use super::references::{self, Reference};
 use super::shape;
 use crate::access::{Level, What};
 use crate::attribute::{Described, form};
+use crate::audit::Told;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
 use crate::filter::Quick;
 use crate::history;
 use crate::names;
 use crate::policy::Edits;
-use crate::schema::{AttributeId, AttributeSet, Class};
+use crate::schema::{Attribute, AttributeId, AttributeSet, Class};
 use crate::tables::Id;
 use crate::view::View;
 
@@ -56,6 +57,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
         let changed = modifier.change(&view, change);
         changed.map_err(|failure| passwords::failed(context, (&entry, &name), &changes, failure))?;
     }
+    modifier.told = context.told(&changes);
     context.pre_read(&view)?;
     modifier.judge(&entry)?;
     let edits = passwords::changed(context, (&entry, &name), &changes, &modifier.draft, &modifier.touched)?;
@@ -76,17 +78,18 @@ pub(super) fn note(context: &Context<'_>, id: Id, edits: &Edits) -> Result<Batch
     let mut modifier = Modifier::new(context, id, &entry);
     modifier.edit(edits);
     if context.scene.state.history == 0 {
-        return modifier.store(&entry);
+        return modifier.store(&entry, &[]);
     }
     if is_copied(context, id, &entry)? {
-        let mut batch = modifier.store(&entry)?;
+        let mut batch = modifier.store(&entry, &[])?;
         batch.notes.is_private = true;
         return Ok(batch);
     }
     // Copies are to have it, too, and tell by the number whether they do.
     let stamp = context.renumber(&mut modifier.draft);
-    modifier.touched.insert(context.schema().known().entry_csn);
-    let mut batch = modifier.store(&entry)?;
+    let number = context.schema().known().entry_csn;
+    modifier.touched.insert(number);
+    let mut batch = modifier.store(&entry, &[number])?;
     context.note(&mut batch, id, history::What::Modified, stamp);
     Ok(batch)
 }
@@ -133,6 +136,8 @@ struct Modifier<'m, 'c, 'e> {
     marks: Option<u8>,
     /// Values that were looked at one by one.
     looked_at: usize,
+    /// The changes, for the audit log.
+    told: Vec<Told<'e>>,
 }
 
 /// RFC 4512 section 2.5.1: without an equality rule, values are not added or deleted one by one.
@@ -153,7 +158,8 @@ fn fail<T>(code: ResultCode, text: String) -> Result<T> {
 impl<'m, 'c: 'e, 'e> Modifier<'m, 'c, 'e> {
     fn new(context: &'m Context<'c>, id: Id, entry: &Entry<'e>) -> Modifier<'m, 'c, 'e> {
         let touched = AttributeSet::default();
-        Modifier { context, id, draft: Draft::of(entry), touched, marks: None, looked_at: 0 }
+        let (draft, told) = (Draft::of(entry), Vec::new());
+        Modifier { context, id, draft, touched, marks: None, looked_at: 0, told }
     }
 
     fn change(&mut self, view: &View<'_, '_>, change: &'e Checked<'e>) -> Result<()> {
@@ -337,28 +343,43 @@ impl<'m, 'c: 'e, 'e> Modifier<'m, 'c, 'e> {
 
     /// Puts the new value in the place of the old one, if that is there.
     fn refer(&mut self, Reference { attribute, old, new }: &Reference) -> Result<()> {
-        let schema = self.context.schema();
-        let (attribute, empty) = (schema.attribute(*attribute), references::Value { bytes: vec![], form: vec![] });
+        let attribute = self.context.schema().attribute(*attribute);
+        let empty = references::Value { bytes: vec![], form: vec![] };
         let large = self.draft.large.iter().position(|large| large.stored.id == attribute.id);
         if let Some(at) = large
-            && self.delete_large(at, old)?
+            && self.delete_large(at, &old.form)?
         {
             self.touched.insert(attribute.id);
-            if let Some(new) = new {
-                self.add_large(at, &new.bytes, &new.form)?;
-            } else if self.is_missing(attribute.id)? {
-                self.add_large(at, &empty.bytes, &empty.form)?;
+            self.tell(ChangeKind::Delete, &attribute.name, &old.bytes);
+            let is_missing = new.is_none() && self.is_missing(attribute.id)?;
+            if let Some(new) = new.as_ref().or(is_missing.then_some(&empty))
+                && self.add_large(at, &new.bytes, &new.form)?
+            {
+                self.tell(ChangeKind::Add, &attribute.name, &new.bytes);
             }
         }
+        self.refer_inside(attribute, old, new.as_ref());
+        if self.touched.contains(attribute.id) && self.is_missing(attribute.id)? {
+            self.tell(ChangeKind::Add, &attribute.name, &empty.bytes);
+            self.draft.push(attribute, empty.bytes);
+        }
+        Ok(())
+    }
+
+    /// The same of values that are in the entry.
+    fn refer_inside(&mut self, attribute: &Attribute, old: &references::Value, new: Option<&references::Value>) {
+        let schema = self.context.schema();
+        let mut told = Vec::new();
         for found in self.draft.attributes.iter_mut().filter(|found| found.id == attribute.id) {
             let forms: Vec<_> = found.values().map(|value| form(schema, attribute.equality, value)).collect();
-            if !forms.contains(old) {
+            if !forms.contains(&old.form) {
                 continue;
             }
             self.touched.insert(attribute.id);
-            let place = new.as_ref().filter(|new| !forms.contains(&new.form));
+            let place = new.filter(|new| !forms.contains(&new.form));
+            told.push((found.description().to_string(), place));
             let mut forms = forms.iter();
-            found.values_mut().retain_mut(|value| match (forms.next() == Some(old), place) {
+            found.values_mut().retain_mut(|value| match (forms.next() == Some(&old.form), place) {
                 (true, Some(new)) => {
                     *value = Cow::Owned(new.bytes.clone());
                     true
@@ -367,10 +388,20 @@ impl<'m, 'c: 'e, 'e> Modifier<'m, 'c, 'e> {
             });
         }
         self.draft.drop_empty();
-        if self.touched.contains(attribute.id) && self.is_missing(attribute.id)? {
-            self.draft.push(attribute, empty.bytes);
+        for (description, place) in told {
+            self.tell(ChangeKind::Delete, &description, &old.bytes);
+            if let Some(new) = place {
+                self.tell(ChangeKind::Add, &description, &new.bytes);
+            }
         }
-        Ok(())
+    }
+
+    /// Takes note of a change of one value, for the audit log.
+    fn tell(&mut self, kind: ChangeKind, description: &str, value: &[u8]) {
+        if self.context.is_audited() {
+            let values = vec![Cow::Owned(value.to_vec())];
+            self.told.push(Told { kind, description: Cow::Owned(description.to_string()), values });
+        }
     }
 
     /// Whether a class of the entry requires an attribute that it does not have.
@@ -468,6 +499,7 @@ impl<'m, 'c: 'e, 'e> Modifier<'m, 'c, 'e> {
 
     /// Gives attributes that the directory keeps other values.
     fn edit(&mut self, edits: &Edits) {
+        self.told.extend(self.context.told_of_edits(edits));
         for (id, values) in edits {
             self.draft.put(self.context.schema().attribute(*id), values.iter().cloned().map(Cow::Owned).collect());
             self.touched.insert(*id);
@@ -480,15 +512,19 @@ impl<'m, 'c: 'e, 'e> Modifier<'m, 'c, 'e> {
         let known = context.schema().known();
         let set = [known.entry_csn, known.modifiers_name, known.modify_timestamp, known.structural_object_class];
         set.into_iter().for_each(|id| self.touched.insert(id));
-        let mut batch = self.store(before)?;
+        let structural = before.of_type(known.structural_object_class).flat_map(|found| found.values()).next();
+        let is_same = self.draft.plain_values(known.structural_object_class).next() == structural;
+        let mut batch = self.store(before, if is_same { &set[..3] } else { &set })?;
         context.note(&mut batch, id, history::What::Modified, stamp);
         Ok(batch)
     }
 
-    fn store(mut self, before: &Entry<'_>) -> Result<Batch> {
+    /// `kept`: what the directory says of the entry, and has changed, too.
+    fn store(mut self, before: &Entry<'_>, kept: &[AttributeId]) -> Result<Batch> {
         let context = self.context;
-        self.draft.move_out(context.schema(), self.id);
         let mut batch = Batch::default();
+        context.audit_modify(&mut batch, self.id, &self.told, (&self.draft, kept))?;
+        self.draft.move_out(context.schema(), self.id);
         let marks = self.marks.unwrap_or_else(|| self.draft.marks(context.schema()));
         let bytes = self.draft.build(context.schema(), before.parent, before.rdn(), marks)?;
         let entry = Entry::parse(&bytes).ok_or_else(|| damaged("the changed entry"))?;

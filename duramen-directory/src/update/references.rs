@@ -38,7 +38,7 @@ pub(super) struct Value {
 /// A value that is to be another, or to go.
 pub(super) struct Reference {
     pub attribute: AttributeId,
-    pub old: Vec<u8>,
+    pub old: Value,
     pub new: Option<Value>,
 }
 
@@ -95,13 +95,13 @@ impl Moved {
             let new = if self.are_deleted { None } else { Some(names::name_of(&entries, *id)?.into_bytes()) };
             for &attribute in &context.scene.state.references {
                 let form = |name: &[u8]| form(schema, schema.attribute(attribute).equality, name);
-                let old = form(name.as_bytes());
+                let old = Value { bytes: name.clone().into_bytes(), form: form(name.as_bytes()) };
                 let new = new.as_ref().map(|bytes| Value { bytes: bytes.clone(), form: form(bytes) });
                 // Spelt otherwise it is the same name.
-                if new.as_ref().is_some_and(|new| new.form == old) {
+                if new.as_ref().is_some_and(|new| new.form == old.form) {
                     continue;
                 }
-                for referring in equal(&index, attribute, &old, &Reach::all())?.iter() {
+                for referring in equal(&index, attribute, &old.form, &Reach::all())?.iter() {
                     let reference = Reference { attribute, old: old.clone(), new: new.clone() };
                     found.entry(referring).or_default().push(reference);
                 }

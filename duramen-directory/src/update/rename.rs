@@ -68,6 +68,8 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
     batch.index(id, Some(old), Some(new));
     let old_key = names::key_of(context.schema(), &entry)?;
     context.note(&mut batch, id, history::What::Renamed(old_key.clone()), stamp);
+    let superior = request.new_superior.map(|_| parent);
+    context.audit_rename(&mut batch, &name, (&written, request.delete_old_rdn, superior))?;
     batch.delete_name(old_key);
     batch.put_name(key, id, changed.marks());
     batch.add_children(entry.parent, -1);

@@ -2,6 +2,7 @@
 
 mod access;
 mod altered;
+mod audit;
 mod authorization;
 mod certificates;
 mod constraints;

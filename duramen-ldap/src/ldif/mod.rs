@@ -10,7 +10,7 @@ mod writer;
 
 pub use reader::{LdifError, LdifReader};
 pub use record::{Body, LdifControl, Modification, Pair, Record};
-pub use writer::{write_comment, write_pair};
+pub use writer::{write_comment, write_encoded, write_pair, write_unfolded};
 
 #[cfg(test)]
 mod tests;

@@ -221,3 +221,21 @@ proptest! {
         prop_assert!(false, "the end is never reached");
     }
 }
+
+#[test]
+fn what_is_written_in_one_line_or_in_base64_is_read_as_what_it_is() {
+    let (long, mut out) = ("x".repeat(200), b"dn: dc=b\n".to_vec());
+    for value in ["", "a", " a", long.as_str()] {
+        write_unfolded(&mut out, "cn", value.as_bytes());
+        write_encoded(&mut out, "sn", value.as_bytes());
+    }
+    let text = String::from_utf8(out).unwrap();
+    assert!(
+        text.contains(&format!("cn: {long}\n")) && text.contains("sn:: YQ==\n") && !text.contains("sn: "),
+        "{text}"
+    );
+    let mut reader = LdifReader::new("x", text.as_bytes());
+    let Body::Entry(pairs) = reader.next_record().unwrap().unwrap().body else { panic!("{text}") };
+    let values: Vec<&[u8]> = pairs.iter().map(|pair| &*pair.value).collect();
+    assert_eq!(values, ["", "", "a", "a", " a", " a", &long, &long].map(str::as_bytes));
+}

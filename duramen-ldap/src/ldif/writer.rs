@@ -60,6 +60,24 @@ pub fn write_pair(out: &mut Vec<u8>, description: &str, value: &[u8]) {
     write_value(out, description.as_bytes(), value);
 }
 
+/// As [`write_pair`], in base64 whatever the value is.
+pub fn write_encoded(out: &mut Vec<u8>, description: &str, value: &[u8]) {
+    write_folded(out, &[description.as_bytes(), b":: ", STANDARD.encode(value).as_bytes()]);
+}
+
+/// As [`write_pair`], in one line however long it is.
+pub fn write_unfolded(out: &mut Vec<u8>, description: &str, value: &[u8]) {
+    out.extend_from_slice(description.as_bytes());
+    if is_safe(value) {
+        out.extend_from_slice(if value.is_empty() { b":" } else { b": " });
+        out.extend_from_slice(value);
+    } else {
+        out.extend_from_slice(b":: ");
+        out.extend_from_slice(STANDARD.encode(value).as_bytes());
+    }
+    out.push(b'\n');
+}
+
 /// Appends lines of comment.
 pub fn write_comment(out: &mut Vec<u8>, text: &str) {
     for line in text.lines() {

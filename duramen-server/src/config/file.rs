@@ -22,6 +22,7 @@ pub(super) struct File {
     pub password_policies: Option<Spanned<PasswordPolicies>>,
     pub sync: Option<Sync>,
     pub replica: Option<Spanned<Replica>>,
+    pub audit: Option<Audit>,
     pub limits: Limits,
     pub log: Log,
     pub http: Http,
@@ -168,6 +169,14 @@ pub(super) struct Replica {
     pub refer: Vec<Spanned<String>>,
     pub retry_seconds: Option<Spanned<usize>>,
     pub answer_seconds: Option<Spanned<usize>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Audit {
+    pub file: Spanned<PathBuf>,
+    #[serde(default)]
+    pub flush: bool,
 }
 
 #[derive(Deserialize, Default)]

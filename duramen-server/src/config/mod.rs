@@ -4,6 +4,7 @@
 //!
 //! Every fault names the file, the line and what to do. Paths in the file are relative to the file's directory.
 
+mod audit;
 mod constraint;
 mod fault;
 mod file;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 pub use fault::Fault;
 pub use file::LogFormat;
+pub use paths::LOCK;
 pub use replica::{Authentication, Provider, Replica, ReplicaTls, Security};
 pub use resolve::{Judge, Overrides, check, placed};
 

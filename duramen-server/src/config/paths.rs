@@ -1,12 +1,18 @@
-//! What is at the paths that a start needs, as far as looking tells: nothing is opened or made.
+//! What is at the paths that a start needs, as far as looking tells: nothing is made.
 //!
-//! Owns: what is in the way of the data directory and of the local socket, and what to do about it.
+//! Owns: what is in the way of the data directory, of the local socket and of the audit log, and what to do about it.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
+use duramen_directory::Directory;
+use rustix::fs::Access;
+
 use super::Fault;
+
+/// The file in the data directory that a server locks.
+pub const LOCK: &str = "duramend.lock";
 
 /// What is wrong, and the cure.
 pub(super) type Wrong = (String, &'static str);
@@ -17,6 +23,22 @@ pub(super) fn data(path: &Path) -> Option<Wrong> {
         let what =
             format!("the data directory {} is none: a file is in its place, or in that of one above", path.display());
         (what, "name a directory, or a path where there is nothing yet")
+    })
+}
+
+/// What keeps the audit log from being written here.
+pub(super) fn audit(path: &Path, data: &Path) -> Option<Wrong> {
+    if let Some(wrong) = Directory::why_no_audit_log(data, path) {
+        return Some(wrong);
+    }
+    if path == data.join(LOCK) {
+        let cure = "name a file of its own, or a path where there is nothing yet";
+        return Some(("it would be in the place of the file that this server locks".into(), cure));
+    }
+    let written_to = if path.exists() { path } else { directory_of(path) };
+    rustix::fs::access(written_to, Access::WRITE_OK).err().map(|error| {
+        let what = format!("{} cannot be written: {}", written_to.display(), std::io::Error::from(error));
+        (what, "give it to the user who runs duramend (`chown`), or name another path")
     })
 }
 

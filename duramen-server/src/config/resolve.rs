@@ -366,6 +366,7 @@ impl<'a> Checker<'a> {
             password_policies: file.password_policies.as_ref().map(password_policies),
             history: Some(self.history(file.sync.as_ref())),
             copies: Some(replica::copies(file, overrides)),
+            audit: file.audit.as_ref().map(|audit| self.audit(audit, data)),
             ..Directory::default()
         };
         // Without all of the schema much would seem to be wrong.
@@ -529,7 +530,7 @@ impl<'a> Checker<'a> {
         self.at(span, what, cure_of(error, "check the path, and that the user who runs duramend may read it"));
     }
 
-    fn beside(&self, path: &Path) -> PathBuf {
+    pub(super) fn beside(&self, path: &Path) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(path)
     }
 
@@ -607,7 +608,7 @@ fn time_limit(seconds: u64) -> Option<Duration> {
     (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
-fn has_nul(path: &Path) -> bool {
+pub(super) fn has_nul(path: &Path) -> bool {
     path.as_os_str().as_bytes().contains(&0)
 }
 

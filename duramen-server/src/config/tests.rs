@@ -58,6 +58,7 @@ fn the_sample_is_right_and_what_it_shows_as_default_is_the_default() {
         "kinds",
         "file",
         "listen",
+        "flush",
         "for =",
         "default =",
         "tell_locked",

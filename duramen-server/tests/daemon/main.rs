@@ -6,6 +6,7 @@
 //! directories.
 
 mod abuse;
+mod audit;
 mod bind;
 mod client;
 mod clients;

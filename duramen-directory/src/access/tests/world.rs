@@ -148,7 +148,7 @@ impl World {
 
     fn requester(&self, who: &str) -> Requester {
         let (name, peer) = (Name { written: who.into(), normalized: who.into() }, self.peer.clone());
-        Requester { name, method: Method::Password, peer, ssf: self.ssf, is_administrator: false }
+        Requester { name, method: Method::Password, ..Requester::anonymous(peer, self.ssf) }
     }
 
     pub fn plan(&self, who: &str) -> Plan {

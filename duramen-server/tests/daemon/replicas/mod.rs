@@ -19,7 +19,8 @@ use tempfile::TempDir;
 
 use crate::process::{ADMINISTRATOR, Daemon};
 
-pub use consumer::change_all;
+pub use consumer::{change_all, search};
+pub use provider::Slapd;
 
 /// A daemon that keeps what changes, at a port that it has again after a restart.
 pub struct Provider {

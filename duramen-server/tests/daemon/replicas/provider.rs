@@ -25,17 +25,23 @@ pub struct Slapd {
 impl Slapd {
     /// With this said to its overlay, in `dir`, where a root and a server's certificate are made.
     pub fn start(more: &str) -> Slapd {
+        let of_database = format!("index entryUUID,entryCSN eq\noverlay syncprov\n{more}\n");
+        Slapd::start_with("moduleload syncprov\n", &of_database)
+    }
+
+    /// With more of its configuration, and more of the database's.
+    pub fn start_with(global: &str, of_database: &str) -> Slapd {
         let dir = tempfile::tempdir().unwrap();
         certificates(dir.path());
         let path = |name: &str| dir.path().join(name).display().to_string();
         let global = format!(
-            "moduleload syncprov\nTLSCertificateFile {}\nTLSCertificateKeyFile {}\nTLSCACertificateFile {}\n\
+            "{global}TLSCertificateFile {}\nTLSCertificateKeyFile {}\nTLSCACertificateFile {}\n\
              TLSVerifyClient try\n",
             path("server.pem"),
             path("server.key"),
             path("root.pem"),
         );
-        configure_slapd(dir.path(), &global, &format!("index entryUUID,entryCSN eq\noverlay syncprov\n{more}\n"));
+        configure_slapd(dir.path(), &global, of_database);
         let mut slapd = Slapd { child: None, dir, port: free_port(), tls_port: free_port() };
         slapd.restart();
         slapd
