@@ -619,12 +619,17 @@ impl<'r> Run<'r> {
             return Ok(true);
         }
         let is_hidden = match self.options.subentries {
-            // RFC 3672 section 3: without the control, they are seen as the base only.
-            None => marks & mark::SUBENTRY != 0 && self.options.scope != Scope::Base,
+            // RFC 3672 section 3: without the control, they are seen as the base only. But a copy has what there is.
+            None => marks & mark::SUBENTRY != 0 && self.options.scope != Scope::Base && !self.is_for_replica(),
             Some(wanted) => (marks & mark::SUBENTRY != 0) != wanted,
         };
         let is_base = self.area.base == id;
         Ok(is_hidden || (marks & mark::ALIAS != 0 && self.options.follows_aliases && !is_base))
+    }
+
+    /// Whether a client keeps a copy of all entries, whatever they are.
+    fn is_for_replica(&self) -> bool {
+        self.copying.is_some() && self.options.manage
     }
 
     fn set_name(&mut self, id: Id, entry: &Entry<'_>) -> Result<()> {

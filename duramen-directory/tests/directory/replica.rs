@@ -424,6 +424,36 @@ fn other_suffixes_are_nobodys_copy_and_stay_as_they_are() {
 }
 
 #[test]
+fn a_copy_has_the_subentries_too_and_hides_them_as_its_provider_does() {
+    let (provider, copy) = (keeping(1000), copying());
+    provider.load(PEOPLE);
+    let subentry = |name: &str| {
+        let named = format!("cn={name},ou=People,dc=example,dc=com");
+        let ldif = format!("dn: {named}\nobjectClass: subentry\ncn: {name}\nsubtreeSpecification: {{}}\n");
+        provider.load(&ldif);
+        named
+    };
+    let seen = |sample: &Sample| {
+        let only = Control { oid: oid::SUBENTRIES, critical: true, value: Some(b"\x01\x01\xFF") };
+        let found = sample.search(BASE, "(cn=*)", &Ask { controls: vec![only], ..Ask::default() }).unwrap();
+        found.names().into_iter().map(str::to_string).collect::<Vec<_>>()
+    };
+    let first = subentry("first");
+    let mut replica = replica(&copy);
+    catch_up(&mut replica, &provider);
+    assert_eq!(seen(&copy), [first.as_str()], "of all there is");
+    let mut standing = ask(&provider, &begin(&mut replica)).1.unwrap();
+    catch_up(&mut replica, &provider);
+    let second = subentry("second");
+    take(&mut replica, &hear(&mut standing)).unwrap();
+    assert_eq!(seen(&copy), [first, second], "and of what comes");
+    provider.delete("ou=People,dc=example,dc=com", &[control(oid::TREE_DELETE)]).unwrap();
+    catch_up(&mut replica, &provider);
+    assert_eq!(seen(&copy), [""; 0]);
+    assert_same(&copy, &provider, "hidden from others");
+}
+
+#[test]
 fn what_a_policy_notes_down_of_a_copied_entry_is_told_to_nobody() {
     let policies =
         || Some(PasswordPolicies { default: Some("cn=policy,dc=example,dc=com".into()), ..Default::default() });

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use duramen_directory::{Config, Directory, ImportOptions};
 
-use super::consumer::{Consumer, change, change_all, content, number};
+use super::consumer::{Consumer, change, change_all, content, number, search};
 use super::{Provider, TOP, person};
+use crate::clients::said;
 
 const KINDS: [&str; 2] = ["refreshOnly", "refreshAndPersist"];
 
@@ -45,6 +46,19 @@ fn consumers_of_both_types_follow_what_happens_and_what_has_happened_while_they_
         consumer.start();
         consumer.wait_for(&provider.url());
         assert!(!consumer.log().contains("REFRESH_PRESENT\ndo_syncrep2"), "only what has changed is told");
+    }
+}
+
+#[test]
+fn consumers_have_subentries_too() {
+    let provider = filled("");
+    let subentry =
+        "dn: cn=sub,dc=example,dc=com\nchangetype: add\nobjectClass: subentry\ncn: sub\nsubtreeSpecification: {}\n\n";
+    change_all(&provider.url(), subentry);
+    for mut consumer in KINDS.map(|kind| Consumer::of(provider.port, kind, "")) {
+        consumer.start();
+        consumer.wait_for(&provider.url());
+        said(&mut search(&consumer.url(), &["-s", "base", "-b", "cn=sub,dc=example,dc=com"]), 0);
     }
 }
 
