@@ -21,7 +21,7 @@ use crate::names::{self, Suffix};
 use crate::policy::{InForce, Policies};
 use crate::schema::{AttributeId, Schema};
 use crate::settings::{self, AdministratorState, Copied, Types, config_error};
-use crate::tables::{ALL, COPY, ENTRY, META, NAME, Tables, unsettled_key};
+use crate::tables::{ALL, COPY, ENTRY, META, NAME, Tables, telling_key};
 
 /// What holds until the next reconfiguration, or until another program changes what is kept.
 #[derive(Debug)]
@@ -184,7 +184,7 @@ fn forget_copies(txn: &mut WriteTxn<'_>, schema: &Schema, copies: &[CopyOf]) -> 
     let mut gone = Vec::new();
     for item in table.iter() {
         let (key, _) = item?;
-        if !kept.iter().any(|suffix| suffix.as_bytes() == key || unsettled_key(suffix) == key) {
+        if !kept.iter().any(|suffix| suffix.as_bytes() == key || telling_key(suffix) == key) {
             gone.push(key.to_vec());
         }
     }

@@ -13,7 +13,7 @@
 //! | `value` | id, attribute, hash of the normalized value | a value of an attribute with many |
 //! | `history` | number of a change | see [`crate::history`] |
 //! | `copy` | normalized suffix of which the directory is a copy of another server's | what that server says that the copy is as of |
-//! | `copy` | such a suffix, 0 | nothing: it is there while not all stands where it belongs |
+//! | `copy` | such a suffix, 0 | who is telling; it is there while not all stands where it belongs |
 //! | `meta` | see [`crate::meta`] | |
 //!
 //! Numbers in keys have their highest byte first, so that keys sort as they do.
@@ -36,7 +36,7 @@ pub(crate) const META: &str = "meta";
 pub(crate) const ALL: [&str; 8] = [ENTRY, NAME, INDEX, WAITING, VALUE, HISTORY, COPY, META];
 
 /// The key in table `copy` that is there while not all below a suffix stands where it belongs.
-pub(crate) fn unsettled_key(suffix: &str) -> Vec<u8> {
+pub(crate) fn telling_key(suffix: &str) -> Vec<u8> {
     [suffix.as_bytes(), b"\0"].concat()
 }
 
@@ -102,9 +102,9 @@ impl<'t> Tables<'t> {
         }
     }
 
-    /// Whether a provider has yet to say where all below a suffix belongs that is a copy.
-    pub fn is_unsettled(&self, suffix: &str) -> duramen::Result<bool> {
-        Ok(self.copy()?.map(|table| table.get(unsettled_key(suffix))).transpose()?.flatten().is_some())
+    /// Which provider has yet to say where all below a suffix belongs that is a copy, if one has.
+    pub fn telling(&self, suffix: &str) -> duramen::Result<Option<&'t [u8]>> {
+        Ok(self.copy()?.map(|table| table.get(telling_key(suffix))).transpose()?.flatten())
     }
 
     fn open(&self, name: &str, id: fn(&Ids) -> TableId) -> duramen::Result<Table<'t>> {

@@ -32,7 +32,7 @@ use crate::inner::Inner;
 use crate::meta;
 use crate::names;
 use crate::state::State;
-use crate::tables::{COPY, Id, Ids, NAME, Tables, read_id, unsettled_key};
+use crate::tables::{COPY, Id, Ids, NAME, Tables, read_id, telling_key};
 use crate::update::identifiers_are_indexed;
 
 use phase::{Act, End, Phase};
@@ -129,6 +129,8 @@ pub struct Replica {
     /// The suffix, as it is written and normalized.
     text: String,
     normalized: String,
+    /// Who is heard.
+    provider: String,
     phase: Phase,
     unsettled: Unsettled,
     /// The provider is asked for all, whatever the copy is as of.
@@ -156,6 +158,7 @@ impl Replica {
             inner,
             text,
             normalized,
+            provider: String::new(),
             phase: Phase::default(),
             unsettled: Unsettled::default(),
             is_from_scratch: false,
@@ -210,15 +213,15 @@ impl Replica {
         self.is_from_scratch = true;
     }
 
-    /// Begins to hear a provider: the cookie to ask it by; an empty one to ask for all.
-    pub fn begin(&mut self, keep_on: KeepOn<'_>) -> Result<Vec<u8>, ReplicaError> {
+    /// Begins to hear a provider, by whatever name: the cookie to ask it by; an empty one to ask for all.
+    pub fn begin(&mut self, provider: &str, keep_on: KeepOn<'_>) -> Result<Vec<u8>, ReplicaError> {
         if !identifiers_are_indexed(&self.inner.state()) {
             tracing::info!("the index of entryUUID is built, by which entries of copies are found");
             self.inner.reindex(&mut |_, _| keep_on())?;
         }
         self.as_of = self.kept()?;
-        // Who was to go back where he came from is where nobody knows of that any more.
-        self.is_from_scratch |= self.was_cut_off()?;
+        self.provider = provider.to_string();
+        self.is_from_scratch |= self.has_lost_its_way()?;
         let cookie = self.as_of.clone().filter(|_| !self.is_from_scratch).unwrap_or_default();
         self.asks_for_all = cookie.is_empty();
         self.phase = Phase::new(&cookie);
@@ -309,11 +312,12 @@ impl Replica {
         if let Some(cookie) = cookie {
             table.put(&self.normalized, cookie)?;
         }
-        let key = unsettled_key(&self.normalized);
-        match (is_settled, table.get(&key)?.is_none()) {
-            (true, false) => drop(table.delete(key)?),
-            (false, true) => table.put(key, b"")?,
-            _ => {}
+        let (key, telling) = (telling_key(&self.normalized), (!is_settled).then_some(self.provider.as_bytes()));
+        let known = table.get(&key)?;
+        match telling {
+            _ if telling == known => {}
+            Some(provider) => table.put(key, provider)?,
+            None => drop(table.delete(key)?),
         }
         Ok(())
     }
@@ -358,9 +362,14 @@ impl Replica {
         self.asks_for_all && self.as_of.as_ref().is_some_and(|kept| !kept.is_empty())
     }
 
-    /// Whether a conversation has broken off where not all was where it belongs.
-    fn was_cut_off(&self) -> Result<bool> {
+    /// Whether a refresh has broken off of which this provider does not tell the rest: another one was telling, and may have been
+    /// ahead of this one, or somebody was to go back where he came from, and nobody knows of that any more.
+    fn has_lost_its_way(&self) -> Result<bool> {
         let snapshot = self.inner.db.read()?;
+        let telling = Tables::Snapshot(&snapshot).telling(&self.normalized)?;
+        if telling.is_some_and(|telling| telling != self.provider.as_bytes()) {
+            return Ok(true);
+        }
         let (state, names) = (self.inner.state_of(&snapshot)?, snapshot.table(NAME)?);
         match names::find_entry(&names, &state.suffixes, &self.normalized)? {
             Some(base) => tree::has_aside(&names, base),

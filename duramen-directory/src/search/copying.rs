@@ -130,7 +130,8 @@ pub(super) fn is_unsettled(state: &State, tables: &Tables<'_>, base: &str) -> Re
         return Ok(false);
     }
     let base = names::normalize(&state.schema, base)?;
-    Ok(state.copy_of(&base).map(|copy| tables.is_unsettled(&copy.suffix.normalized)).transpose()?.unwrap_or(false))
+    let copy = state.copy_of(&base);
+    Ok(copy.map(|copy| tables.telling(&copy.suffix.normalized)).transpose()?.flatten().is_some())
 }
 
 /// Whether a filter is about names: entries match it, or do not any more, when what is above them is renamed.

@@ -84,7 +84,7 @@ fn take(replica: &mut Replica, said: &[Said]) -> Result<(), ReplicaError> {
 }
 
 fn begin(replica: &mut Replica) -> Vec<u8> {
-    replica.begin(&|| true).unwrap()
+    replica.begin("one", &|| true).unwrap()
 }
 
 /// Keeps what a search says.
@@ -345,6 +345,29 @@ fn a_provider_that_knows_the_cookie_no_more_is_asked_for_all() {
     catch_up(&mut crate::replica::replica(&below), &copy);
     assert_same(&below, &other, "a copy of the copy");
     assert_eq!(context(&below), [old]);
+}
+
+#[test]
+fn what_one_provider_has_told_in_part_another_one_is_not_asked_to_complete() {
+    let (ahead, copy) = (keeping(1000), copying());
+    ahead.load(PEOPLE);
+    let mut replica = replica(&copy);
+    catch_up(&mut replica, &ahead);
+    let behind = ask(&ahead, b"").0;
+    let known = begin(&mut replica);
+    ahead.rename("ou=People,dc=example,dc=com", "ou=Staff", true, None).unwrap();
+    ahead.modify("uid=bjensen,ou=Staff,dc=example,dc=com", &[(Replace, "description", &["lost"])]).unwrap();
+    let told = ask(&ahead, &known).0;
+    take(&mut replica, &told[..told.len() - 1]).unwrap();
+    // The same one tells all of it again, also to a copy that was opened anew.
+    let mut again = crate::replica::replica(&copy);
+    assert_eq!(begin(&mut again), known);
+    // Another one may never have what the first has told.
+    assert_eq!(again.begin("another", &|| true).unwrap(), b"");
+    take(&mut again, &behind).unwrap();
+    assert_eq!(copy.search(BASE, "(description=lost)", &Ask::default()).unwrap().names(), [""; 0]);
+    assert_eq!(copy.read(JENSEN, &["cn"]).names(), [JENSEN]);
+    assert_eq!(again.begin("one", &|| true).unwrap(), known, "with all in its place it matters no more who has told");
 }
 
 #[test]

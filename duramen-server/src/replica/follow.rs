@@ -181,7 +181,7 @@ impl Follower {
         let (source, began, before) = (self.source.clone(), Instant::now(), replica.counts());
         self.status.connects(&provider.url);
         let mut link = Link::open(provider, &source).await?;
-        let cookie = replica.begin(&keep_on)?;
+        let cookie = replica.begin(&provider.url, &keep_on)?;
         link.search(replica.suffix(), &cookie).await?;
         self.status.change(State::Refreshing);
         loop {

@@ -66,7 +66,7 @@ fn random() -> fastrand::Rng {
 }
 
 /// Changes at random while the lines are as they are, and all are killed now and then: a provider, a replica of it, and a replica
-/// of that.
+/// of either.
 fn whatever_happens(mut origin: Origin, random: &mut fastrand::Rng) {
     let provider = origin.url();
     change_all(&provider, &format!("{TOP}{}", people(1..200)));
@@ -74,13 +74,17 @@ fn whatever_happens(mut origin: Origin, random: &mut fastrand::Rng) {
     let of_middle = format!("changes = 200\n{}", section(&[&near.url()], "answer_seconds = 2"));
     let mut middle = Provider::start_at(folder(), free_port(), &of_middle);
     let far = Line::to(middle.port, random.u64(..));
-    let mut last = start(folder(), &[&far.url()]);
+    let direct = Line::to(origin.port(), random.u64(..));
+    let mut providers = vec![far.url(), direct.url()];
+    providers.truncate(random.usize(1..3));
+    let providers: Vec<&str> = providers.iter().map(String::as_str).collect();
+    let mut last = start(folder(), &providers);
     for round in 0..6 {
-        for line in [&near, &far] {
+        for line in [&near, &far, &direct] {
             line.turn([Weather::Foul, Weather::Foul, Weather::Foul, Weather::Closed, Weather::Fair][random.usize(..5)]);
         }
         match random.u8(..8) {
-            0 => last = start(last.kill(), &[&far.url()]),
+            0 => last = start(last.kill(), &providers),
             1 => middle = middle.killed(),
             2 => origin.killed(),
             _ => {}
@@ -90,7 +94,7 @@ fn whatever_happens(mut origin: Origin, random: &mut fastrand::Rng) {
             std::thread::sleep(Duration::from_millis(random.u64(..600)));
         }
         if round % 3 == 2 {
-            [&near, &far].into_iter().for_each(|line| line.turn(Weather::Fair));
+            [&near, &far, &direct].into_iter().for_each(|line| line.turn(Weather::Fair));
             wait_for(&middle.daemon, &provider);
             wait_for(&last, &provider);
         }
