@@ -116,6 +116,13 @@ pub(crate) fn span(entries: &Table<'_>, history: &Table<'_>) -> Result<Option<Sp
     Ok(Some(Span { start: Moment(number(head)), foreign: Moment(foreign), end: Moment(newest(key, value)) }))
 }
 
+/// Whether the directory was ever as of this number. A copy of another server is not as of each of that one's: what came and
+/// went between two of which it was told it never had.
+pub(crate) fn is_known(history: &Table<'_>, span: Span, number: Moment) -> Result<bool> {
+    let has = || Ok(history.prefix(number.0.to_be_bytes())?.next().transpose()?.is_some());
+    if number == span.start || number == span.end { Ok(true) } else { has() }
+}
+
 /// Changes after one, in their order.
 pub(crate) fn after<'t>(
     history: &Table<'t>,

@@ -216,7 +216,7 @@ impl Beginning<'_> {
                 return Err(refresh_required(text));
             }
         };
-        if number >= span.start {
+        if number >= span.start && history::is_known(&self.scene.tables.history()?, span, number)? {
             let changes = self.changes(number)?;
             if self.moves_base(found.area.base, &changes)? {
                 return Ok(());

@@ -348,6 +348,23 @@ fn a_provider_that_knows_the_cookie_no_more_is_asked_for_all() {
 }
 
 #[test]
+fn a_copy_says_nothing_of_what_came_and_went_while_it_was_not_told_as_if_it_knew() {
+    let (provider, middle, copy) = (keeping(1000), copying(), copying());
+    provider.load(PEOPLE);
+    let (mut of_middle, mut of_copy) = (replica(&middle), replica(&copy));
+    catch_up(&mut of_middle, &provider);
+    let gone = "ou=gone,dc=example,dc=com";
+    provider.load(&format!("dn: {gone}\nobjectClass: organizationalUnit\nou: gone\n"));
+    catch_up(&mut of_copy, &provider);
+    provider.delete(gone, &[]).unwrap();
+    catch_up(&mut of_middle, &provider);
+    // The one in the middle has never had it, and cannot say that it is gone: so it says what is there.
+    catch_up(&mut of_copy, &middle);
+    assert_same(&copy, &middle, "of what there is");
+    assert_eq!(context(&copy), context(&provider));
+}
+
+#[test]
 fn what_one_provider_has_told_in_part_another_one_is_not_asked_to_complete() {
     let (ahead, copy) = (keeping(1000), copying());
     ahead.load(PEOPLE);
