@@ -4,6 +4,7 @@ mod access;
 mod altered;
 mod audit;
 mod authorization;
+mod cascades;
 mod certificates;
 mod constraints;
 mod copies;

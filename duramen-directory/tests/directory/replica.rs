@@ -28,17 +28,17 @@ fn copy_config() -> Config {
     Config { copies, history: Some(100_000), ..Config::default() }
 }
 
-fn copying() -> Sample {
+pub fn copying() -> Sample {
     Sample::with(copy_config())
 }
 
-fn replica(sample: &Sample) -> Replica {
+pub fn replica(sample: &Sample) -> Replica {
     sample.directory.replica(BASE).unwrap()
 }
 
 /// Something that a provider says, as it is sent.
 #[derive(Clone, Debug)]
-enum Said {
+pub enum Said {
     Entry(String, Vec<u8>, Vec<u8>),
     Info(Vec<u8>),
     Done(ResultCode, Vec<u8>),
@@ -78,12 +78,12 @@ impl Said {
     }
 }
 
-fn take(replica: &mut Replica, said: &[Said]) -> Result<(), ReplicaError> {
+pub fn take(replica: &mut Replica, said: &[Said]) -> Result<(), ReplicaError> {
     let heard: Vec<Heard<'_>> = said.iter().map(Said::heard).collect();
     replica.take(&heard, &|| true)
 }
 
-fn begin(replica: &mut Replica) -> Vec<u8> {
+pub fn begin(replica: &mut Replica) -> Vec<u8> {
     replica.begin("one", &|| true).unwrap()
 }
 
@@ -111,7 +111,7 @@ impl Sink for Ear {
 }
 
 /// What a directory says to who asks by a cookie, and what goes on from there.
-fn ask(sample: &Sample, cookie: &[u8]) -> (Vec<Said>, Option<Standing>) {
+pub fn ask(sample: &Sample, cookie: &[u8]) -> (Vec<Said>, Option<Standing>) {
     let (mut value, mut buffer, mut attributes) = (Vec::new(), Vec::new(), Vec::new());
     let cookie = Some(cookie).filter(|cookie| !cookie.is_empty());
     SyncRequest { persists: true, cookie, reload_hint: false }.encode(&mut value);
@@ -131,7 +131,7 @@ fn ask(sample: &Sample, cookie: &[u8]) -> (Vec<Said>, Option<Standing>) {
     (ear.0, search.stand())
 }
 
-fn hear(standing: &mut Standing) -> Vec<Said> {
+pub fn hear(standing: &mut Standing) -> Vec<Said> {
     let mut ear = Ear::default();
     loop {
         match standing.run(&mut ear) {
@@ -145,12 +145,12 @@ fn hear(standing: &mut Standing) -> Vec<Said> {
     }
 }
 
-fn context(sample: &Sample) -> Vec<String> {
+pub fn context(sample: &Sample) -> Vec<String> {
     sample.read(BASE, &["contextCSN"]).values("contextCSN").into_iter().map(str::to_string).collect()
 }
 
 #[track_caller]
-fn assert_same(copy: &Sample, provider: &Sample, what: &str) {
+pub fn assert_same(copy: &Sample, provider: &Sample, what: &str) {
     let text = |all: Vec<(String, Vec<u8>)>| -> Vec<String> {
         all.into_iter().map(|(name, rest)| format!("{name}\n{}", String::from_utf8_lossy(&rest))).collect()
     };
@@ -163,7 +163,7 @@ fn assert_same(copy: &Sample, provider: &Sample, what: &str) {
 }
 
 /// Has a copy hear all there is; by `begin` until it is through.
-fn catch_up(copy: &mut Replica, provider: &Sample) {
+pub fn catch_up(copy: &mut Replica, provider: &Sample) {
     for _ in 0..3 {
         let cookie = begin(copy);
         match take(copy, &ask(provider, &cookie).0) {
@@ -348,46 +348,6 @@ fn a_provider_that_knows_the_cookie_no_more_is_asked_for_all() {
 }
 
 #[test]
-fn a_copy_says_nothing_of_what_came_and_went_while_it_was_not_told_as_if_it_knew() {
-    let (provider, middle, copy) = (keeping(1000), copying(), copying());
-    provider.load(PEOPLE);
-    let (mut of_middle, mut of_copy) = (replica(&middle), replica(&copy));
-    catch_up(&mut of_middle, &provider);
-    let gone = "ou=gone,dc=example,dc=com";
-    provider.load(&format!("dn: {gone}\nobjectClass: organizationalUnit\nou: gone\n"));
-    catch_up(&mut of_copy, &provider);
-    provider.delete(gone, &[]).unwrap();
-    catch_up(&mut of_middle, &provider);
-    // The one in the middle has never had it, and cannot say that it is gone: so it says what is there.
-    catch_up(&mut of_copy, &middle);
-    assert_same(&copy, &middle, "of what there is");
-    assert_eq!(context(&copy), context(&provider));
-}
-
-#[test]
-fn what_one_provider_has_told_in_part_another_one_is_not_asked_to_complete() {
-    let (ahead, copy) = (keeping(1000), copying());
-    ahead.load(PEOPLE);
-    let mut replica = replica(&copy);
-    catch_up(&mut replica, &ahead);
-    let behind = ask(&ahead, b"").0;
-    let known = begin(&mut replica);
-    ahead.rename("ou=People,dc=example,dc=com", "ou=Staff", true, None).unwrap();
-    ahead.modify("uid=bjensen,ou=Staff,dc=example,dc=com", &[(Replace, "description", &["lost"])]).unwrap();
-    let told = ask(&ahead, &known).0;
-    take(&mut replica, &told[..told.len() - 1]).unwrap();
-    // The same one tells all of it again, also to a copy that was opened anew.
-    let mut again = crate::replica::replica(&copy);
-    assert_eq!(begin(&mut again), known);
-    // Another one may never have what the first has told.
-    assert_eq!(again.begin("another", &|| true).unwrap(), b"");
-    take(&mut again, &behind).unwrap();
-    assert_eq!(copy.search(BASE, "(description=lost)", &Ask::default()).unwrap().names(), [""; 0]);
-    assert_eq!(copy.read(JENSEN, &["cn"]).names(), [JENSEN]);
-    assert_eq!(again.begin("one", &|| true).unwrap(), known, "with all in its place it matters no more who has told");
-}
-
-#[test]
 fn what_is_told_again_by_names_of_before_a_refresh_changes_nothing() {
     let (provider, copy) = (keeping(1000), copying());
     provider.load(PEOPLE);
@@ -521,7 +481,7 @@ fn what_a_policy_notes_down_of_a_copied_entry_is_told_to_nobody() {
 }
 
 /// All entries as they are sent, by their UUIDs.
-fn uuids(sample: &Sample) -> BTreeMap<Uuid, (String, Vec<u8>)> {
+pub fn uuids(sample: &Sample) -> BTreeMap<Uuid, (String, Vec<u8>)> {
     let all = ask(sample, b"").0.into_iter();
     all.filter_map(|said| match said {
         Said::Entry(name, attributes, value) => {
@@ -533,9 +493,9 @@ fn uuids(sample: &Sample) -> BTreeMap<Uuid, (String, Vec<u8>)> {
 }
 
 /// A provider that tells of its entries in any order, and in either phase: as slapd does, and less orderly.
-struct Disorderly {
+pub struct Disorderly {
     /// What a copy of each cookie has.
-    states: Vec<BTreeMap<Uuid, (String, Vec<u8>)>>,
+    pub states: Vec<BTreeMap<Uuid, (String, Vec<u8>)>>,
 }
 
 impl Disorderly {
@@ -544,7 +504,12 @@ impl Disorderly {
     }
 
     /// What it tells a copy of a state of what is there now.
-    fn tell(&mut self, cookie: &[u8], now: BTreeMap<Uuid, (String, Vec<u8>)>, random: &mut fastrand::Rng) -> Vec<Said> {
+    pub fn tell(
+        &mut self,
+        cookie: &[u8],
+        now: BTreeMap<Uuid, (String, Vec<u8>)>,
+        random: &mut fastrand::Rng,
+    ) -> Vec<Said> {
         let known = (0..self.states.len()).find(|n| Disorderly::cookie(*n) == cookie);
         let none = BTreeMap::new();
         let before = known.map_or(&none, |n| &self.states[n]);
@@ -661,83 +626,6 @@ fn whatever_a_provider_tells_in_whatever_order_and_wherever_it_breaks_off_the_co
 }
 
 /// Whether a provider is to be asked again later: it is a copy of which not all is where it belongs.
-fn is_later(error: &ReplicaError) -> bool {
+pub fn is_later(error: &ReplicaError) -> bool {
     matches!(error, ReplicaError::Ended { code: ResultCode::BUSY, .. })
-}
-
-/// A copy that is told what another copy does, at once or later.
-struct Follower<'c> {
-    replica: Replica,
-    provider: &'c Sample,
-    standing: Option<Standing>,
-}
-
-impl Follower<'_> {
-    /// Hears what there is to be heard now.
-    fn hear(&mut self) {
-        loop {
-            let cookie = self.standing.is_none().then(|| begin(&mut self.replica));
-            let said = match (cookie, &mut self.standing) {
-                (Some(cookie), standing) => {
-                    let (said, begun) = ask(self.provider, &cookie);
-                    *standing = begun;
-                    said
-                }
-                (None, Some(standing)) => hear(standing),
-                (None, None) => Vec::new(),
-            };
-            match take(&mut self.replica, &said) {
-                Ok(()) => return,
-                Err(ReplicaError::Unknown) => self.replica.ask_for_all(),
-                Err(ReplicaError::Again(_)) => {}
-                // There may be nothing at all yet.
-                Err(error) => {
-                    assert!(is_later(&error) || matches!(error, ReplicaError::Empty(_)), "{error}");
-                    return self.standing = None;
-                }
-            }
-            self.standing = None;
-        }
-    }
-}
-
-/// A copy that follows another one, which is told in disorder and cut off.
-fn follow(seed: u64) {
-    let mut random = fastrand::Rng::with_seed(seed);
-    let provider = keeping(100_000);
-    provider.load("dn: dc=example,dc=com\nobjectClass: domain\ndc: example\n");
-    let mut disorderly = Disorderly { states: Vec::new() };
-    let (middle, last) = (copying(), copying());
-    let mut hearing = replica(&middle);
-    let mut following = Follower { replica: replica(&last), provider: &middle, standing: None };
-    for round in 0..10 {
-        for _ in 0..random.usize(..24) {
-            change(&provider, &mut random);
-        }
-        let cookie = begin(&mut hearing);
-        let said = disorderly.tell(&cookie, uuids(&provider), &mut random);
-        let end = if random.u8(..3) == 0 { random.usize(..=said.len()) } else { said.len() };
-        let mut rest = &said[..end];
-        while !rest.is_empty() {
-            let (piece, others) = rest.split_at(random.usize(1..=rest.len()));
-            take(&mut hearing, piece).unwrap();
-            rest = others;
-            match random.u8(..4) {
-                0 | 1 => following.hear(),
-                2 => following.standing = None,
-                _ => {}
-            }
-        }
-        following.hear();
-        if end == said.len() {
-            assert_same(&last, &middle, &format!("seed {seed}, round {round}"));
-        }
-    }
-}
-
-#[test]
-fn a_copy_that_follows_another_one_is_as_that_one_in_the_end_however_that_was_told() {
-    let cases = std::env::var("DURAMEN_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(12);
-    let first = std::env::var("DURAMEN_SEED").ok().and_then(|seed| seed.parse().ok());
-    (0..if first.is_some() { 1 } else { cases }).for_each(|n| follow(first.unwrap_or(0) + n));
 }
