@@ -1,8 +1,10 @@
 /* The same work on whichever liblmdb.so.0 the loader finds.
  *
  *   bench DIRECTORY N [habits|small]
+ *   bench DIRECTORY SEED random
  *
- * One table of N records (here), the habits of programs (habits.c), small tables and transactions (small.c); all if not told otherwise. Prints one line for each kind of work: its name, a tab, operations in a second. Keys are 16 bytes, made from their
+ * One table of N records (here), the habits of programs (habits.c), small tables and transactions (small.c), all if not told otherwise;
+ * or what is chosen at random (random.c). Prints one line for each kind of work: its name, a tab, operations in a second. Keys are 16 bytes, made from their
  * numbers; values 100. Contents are added up, so that every value is touched. */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -148,8 +150,12 @@ static void one_table(const char *path, uint64_t n) {
 
 int main(int argc, char **argv) {
 	const char *only = argc == 4 ? argv[3] : "";
-	if (argc < 3 || argc > 4 || (*only && strcmp(only, "habits") && strcmp(only, "small"))) return 2;
+	if (argc < 3 || argc > 4 || (*only && strcmp(only, "habits") && strcmp(only, "small") && strcmp(only, "random"))) return 2;
 	uint64_t n = strtoull(argv[2], NULL, 10);
+	if (!strcmp(only, "random")) {
+		at_random(argv[1], n);
+		return 0;
+	}
 	if (!*only) one_table(argv[1], n);
 	if (strcmp(only, "small")) habits(argv[1], n);
 	if (strcmp(only, "habits")) small(argv[1]);

@@ -1,4 +1,4 @@
-/* What both parts of the benchmark need: how long, how many, and entries made from their numbers. */
+/* What all parts of the benchmark need: how long, how many, and entries made from their numbers. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -96,5 +96,7 @@ static inline MDB_cursor *cursor_on(MDB_txn *txn, MDB_dbi dbi) {
 void habits(const char *path, uint64_t n);
 /* The works of small.c, likewise. */
 void small(const char *path);
+/* The works of random.c, likewise. */
+void at_random(const char *path, uint64_t seed);
 
 #endif
