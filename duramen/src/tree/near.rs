@@ -27,6 +27,9 @@ pub(crate) struct UpcomingLeaf<'p> {
 
 /// So many at least.
 const LINES_AHEAD: usize = 3;
+/// Where it would be more, a leaf has two entries, and of each what is read first is fetched: to fetch all of them takes longer
+/// than a step does.
+const LINES_AHEAD_MAX: usize = 24;
 
 impl<'p> UpcomingLeaf<'p> {
     /// The leaf beside the path's, which has so many entries.
@@ -61,8 +64,18 @@ impl<'p> UpcomingLeaf<'p> {
     /// What there is more of, apart, so that most steps stay short.
     #[inline(never)]
     fn fetch_more(&self) {
+        if self.lines > LINES_AHEAD_MAX {
+            return self.fetch_cells();
+        }
         for line in LINES_AHEAD..self.lines {
             prefetch(self.bytes, self.fetched + line * LINE);
+        }
+    }
+
+    /// Its first cells, if it is a leaf of cells, which is not known yet.
+    fn fetch_cells(&self) {
+        if let Ok(leaf) = Leaf::open(self.bytes) {
+            (0..leaf.len().min(2)).for_each(|i| leaf.prefetch_cell(i));
         }
     }
 }
