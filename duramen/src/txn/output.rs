@@ -22,9 +22,10 @@ use crate::width::to_usize;
 /// Most pages handed to one write call: the kernel makes one large folio of a longer piece, and every later small
 /// change of that costs as if it were one of the whole.
 const PARTS_MAX: usize = 8;
-/// Runs of overflow pages wait until they are so long together: what is written in larger pieces takes the kernel half
-/// the time, and a run is never changed in part.
-const RUNS_BYTES: usize = 64 << 10;
+/// Runs of overflow pages wait until they are so long together: what is written in larger pieces takes the kernel less time
+/// to write, and to map for who reads it, and a run is never changed in part. Who changes single pages that stand in the places of
+/// runs later takes longer where pieces were larger than this.
+const RUNS_BYTES: usize = 256 << 10;
 /// After so many pages of a durable commit the disk is asked to begin.
 const EAGER_PAGES: u64 = 64;
 
