@@ -34,6 +34,8 @@ mod tally;
 mod words;
 mod world;
 
+use std::collections::BTreeMap;
+
 use answer::{Answer, HUNG_UP};
 use case::Case;
 use client::Client;
@@ -56,6 +58,20 @@ const USERS: [(&str, bool); 4] = [("alice", false), ("bob", false), ("carol", tr
 
 fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Plays some worlds, by their seeds, in which there must be no difference; what was answered, and how often.
+fn play_worlds(play: impl Fn(u64) -> (Vec<String>, BTreeMap<String, usize>)) -> BTreeMap<String, usize> {
+    let first = number("DURAMEN_SEED", 1);
+    let (mut found, mut all) = (Vec::new(), BTreeMap::new());
+    for seed in first..first + number("DURAMEN_CASES", 3) {
+        let (differences, answers) = play(seed);
+        found.extend(differences);
+        answers.into_iter().for_each(|(answer, times)| *all.entry(answer).or_insert(0) += times);
+    }
+    all.iter().for_each(|(answer, times)| println!("{times} of {answer}"));
+    assert!(found.is_empty(), "{} differences:\n{}", found.len(), found.join("\n"));
+    all
 }
 
 /// Plays as many worlds as are wanted; what was played.

@@ -28,6 +28,28 @@ fn mirror(provider: &Provider) -> (Provider, Line) {
     (mirror, line)
 }
 
+/// A provider and one that is behind it, and a replica that follows the first.
+struct Lagging {
+    ahead: Provider,
+    behind: Provider,
+    between: Line,
+    daemon: Daemon,
+    to_behind: Line,
+    to_ahead: Line,
+}
+
+/// `retry_seconds`: of the replica.
+fn lagging(retry_seconds: u32) -> Lagging {
+    let ahead = Provider::start("");
+    change_all(&ahead.url(), &format!("{TOP}{}", people(1..4)));
+    let (behind, between) = mirror(&ahead);
+    let (daemon, [to_behind, to_ahead]) = replica([behind.port, ahead.port], retry_seconds);
+    wait_for_provider(&daemon, &to_ahead.url());
+    between.turn(Weather::Silent);
+    change_all(&ahead.url(), &people(4..6));
+    Lagging { ahead, behind, between, daemon, to_behind, to_ahead }
+}
+
 #[test]
 fn the_next_is_asked_while_the_first_is_not_there_and_the_first_again_once_the_next_is_lost() {
     let first = Provider::start("");
@@ -51,13 +73,7 @@ fn the_next_is_asked_while_the_first_is_not_there_and_the_first_again_once_the_n
 
 #[test]
 fn who_is_behind_is_not_copied_while_another_may_come_back_and_is_followed_once_he_has_caught_up() {
-    let ahead = Provider::start("");
-    change_all(&ahead.url(), &format!("{TOP}{}", people(1..4)));
-    let (behind, between) = mirror(&ahead);
-    let (mut daemon, [to_behind, to_ahead]) = replica([behind.port, ahead.port], 60);
-    wait_for_provider(&daemon, &to_ahead.url());
-    between.turn(Weather::Silent);
-    change_all(&ahead.url(), &people(4..6));
+    let Lagging { ahead, behind, between, mut daemon, to_behind, to_ahead } = lagging(60);
     wait_for(&daemon, &ahead.url());
     to_behind.turn(Weather::Fair);
     to_ahead.turn(Weather::Closed);
@@ -74,13 +90,7 @@ fn who_is_behind_is_not_copied_while_another_may_come_back_and_is_followed_once_
 
 #[test]
 fn who_is_behind_is_copied_where_nobody_else_has_been_there_for_long() {
-    let ahead = Provider::start("");
-    change_all(&ahead.url(), &format!("{TOP}{}", people(1..4)));
-    let (behind, between) = mirror(&ahead);
-    let (daemon, [to_behind, to_ahead]) = replica([behind.port, ahead.port], 2);
-    wait_for_provider(&daemon, &to_ahead.url());
-    between.turn(Weather::Silent);
-    change_all(&ahead.url(), &people(4..6));
+    let Lagging { behind, daemon, to_behind, to_ahead, ahead, between: _between } = lagging(2);
     wait_for(&daemon, &ahead.url());
     to_behind.turn(Weather::Fair);
     to_ahead.turn(Weather::Closed);
