@@ -245,8 +245,18 @@ pub fn decode(text: &str) -> Result<String, TextError> {
 
 /// Writes text with a percent sign and two hex digits for all but what is safe in every part of a URL.
 fn encode(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    encode_but(f, text, b"-._~!$&'()*+;=:@")
+}
+
+/// As [`encode`], of an extension's name: a mark in front of it and an equals sign behind it have a meaning.
+fn encode_kind(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    encode_but(f, text, b"-._~$&'()*+;:@")
+}
+
+/// Writes letters, digits and what is `safe` as they are.
+fn encode_but(f: &mut fmt::Formatter<'_>, text: &str, safe: &[u8]) -> fmt::Result {
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=:@".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || safe.contains(&byte) {
             f.write_char(char::from(byte))?;
         } else {
             write!(f, "%{byte:02X}")?;
@@ -269,7 +279,11 @@ fn encode_with_commas(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 impl LdapUrl {
     fn write_authority(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.host {
-            Some(host) if self.scheme != Scheme::Ldapi && host.contains(':') => write!(f, "[{host}]")?,
+            Some(host) if self.scheme != Scheme::Ldapi && host.contains(':') => {
+                f.write_str("[")?;
+                encode(f, host)?;
+                f.write_str("]")?;
+            }
             Some(host) => encode(f, host)?,
             None => {}
         }
@@ -280,7 +294,7 @@ impl LdapUrl {
         for (n, extension) in self.extensions.iter().enumerate() {
             f.write_str(if n > 0 { "," } else { "" })?;
             f.write_str(if extension.critical { "!" } else { "" })?;
-            encode(f, &extension.kind)?;
+            encode_kind(f, &extension.kind)?;
             if let Some(value) = &extension.value {
                 f.write_str("=")?;
                 encode(f, value)?;

@@ -64,4 +64,5 @@ fn what_was_kept_gives_errors_or_comes_back() {
     replay("schema", visits::schema);
     replay("certificate", visits::certificate);
     replay("value", visits::value);
+    replay("url", visits::url);
 }

@@ -34,10 +34,10 @@ hang of ten seconds or two gigabytes of memory is a finding. It is left in fuzz/
 
 A target for `duramen load`: `lmdb_file` reads data files of LMDB's.
 
-Seven targets for LDAP: `message`, `filter`, `dn`, `ldif`, `schema`, `certificate` and `value` give their input to a parser of duramen-ldap. What is \
+Eight targets for LDAP: `message`, `filter`, `dn`, `ldif`, `schema`, `certificate`, `value` and `url` give their input to a parser of duramen-ldap. What is \
 accepted has to come back from what it is written as.
 
-  cargo xtask fuzz --targets message,filter,dn,ldif,schema,certificate,value
+  cargo xtask fuzz --targets message,filter,dn,ldif,schema,certificate,value,url
 
 The kept inputs are also run by the tests of duramen-sim and duramen-ldap.";
 

@@ -71,6 +71,13 @@ fn files_of_this_machine_have_a_path_rfc8089_2() {
     assert_eq!(fails("file:///a%4"), (9, "two hex digits behind the percent sign"));
 }
 
+#[test]
+fn what_was_written_with_percent_signs_is_written_so_again() {
+    for url in ["ldap://[fe80::1%25eth0]:389", "ldap://[a:%5D]", "ldap:///????%21a=b,a%3Db=c"] {
+        assert_eq!(parsed(url).to_string(), url);
+    }
+}
+
 proptest! {
     #[test]
     fn urls_come_back(

@@ -10,7 +10,7 @@ use duramen_ldap::control::{
 };
 use duramen_ldap::dn::{Dn, Rdn, write_ava};
 use duramen_ldap::filter::{Filter, FilterBuf};
-use duramen_ldap::ldif::{Body, LdifReader, Record};
+use duramen_ldap::ldif::{Body, LdifReader, Record, write_encoded, write_unfolded};
 use duramen_ldap::matching::{Rule, RuleKind, WithoutSchema};
 use duramen_ldap::message::{Message, Request, Response};
 use duramen_ldap::schema::{
@@ -18,6 +18,7 @@ use duramen_ldap::schema::{
     ObjectClass, Schema,
 };
 use duramen_ldap::syntax::Syntax;
+use duramen_ldap::url::{LdapUrl, file_path};
 
 /// Bytes of a client or a server. Returns whether they are a message.
 pub fn message(data: &[u8]) -> bool {
@@ -128,6 +129,21 @@ fn pairs(dn: Dn<'_>) -> Vec<Vec<(String, Vec<u8>)>> {
     dn.rdns().map(|rdn| rdn.avas().map(|ava| (ava.attribute.to_string(), ava.value().into_owned())).collect()).collect()
 }
 
+/// A URL of a server or of a file. Returns whether it is one.
+pub fn url(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    if let Ok(path) = file_path(text) {
+        assert!(path.starts_with('/'), "{path}");
+        return true;
+    }
+    let Ok(url) = LdapUrl::parse(text) else { return false };
+    assert!(Dn::parse(&url.dn).is_ok() && !url.attributes.contains(&String::new()));
+    let again = url.to_string();
+    assert_eq!(LdapUrl::parse(&again).as_ref(), Ok(&url), "{again}");
+    assert_eq!(LdapUrl::parse(&again).unwrap().to_string(), again);
+    true
+}
+
 /// A certificate, a list of revoked ones, or an assertion about either. Returns whether it is one.
 pub fn certificate(data: &[u8]) -> bool {
     let ways: [(&str, Assert); 2] = [("8", of_certificate), ("9", of_list)];
@@ -204,6 +220,9 @@ pub fn ldif(data: &[u8]) -> bool {
             Err(_) => {}
             Ok(Some(record)) => {
                 records += 1;
+                if let Body::Entry(pairs) = &record.body {
+                    pairs.iter().for_each(|pair| written_for_audit(&pair.value));
+                }
                 let mut out = Vec::new();
                 record.write(&mut out);
                 let mut again = LdifReader::new("x", &out[..]);
@@ -211,6 +230,19 @@ pub fn ldif(data: &[u8]) -> bool {
                 assert_eq!(without_looks(again), without_looks(record));
             }
         }
+    }
+}
+
+/// The other forms that the audit log has of values, each of which has to come back.
+fn written_for_audit(value: &[u8]) {
+    for write in [write_encoded, write_unfolded] {
+        let mut out = Vec::new();
+        write_unfolded(&mut out, "dn", b"cn=a");
+        write(&mut out, "cn", value);
+        let mut reader = LdifReader::new("x", &out[..]);
+        let record = reader.next_record().unwrap().unwrap();
+        let Body::Entry(pairs) = record.body else { panic!("a record of changes") };
+        assert_eq!(pairs.iter().map(|pair| (pair.description, &*pair.value)).collect::<Vec<_>>(), [("cn", value)]);
     }
 }
 
