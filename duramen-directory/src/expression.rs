@@ -47,6 +47,9 @@ fn rewrite(text: &str) -> Result<String, String> {
             ('\\', Some(&letter)) if letter.is_ascii_alphabetic() && !"wWsSbB".contains(letter) => {
                 return Err(format!("'\\{letter}' is not supported: write '{letter}', or [[:digit:]] for a digit"));
             }
+            // The beginning and the end of the whole text, by GNU's library and so by slapd.
+            ('\\', Some('`')) => rewritten.push_str(anchor(&mut chars, r"\A")),
+            ('\\', Some('\'')) => rewritten.push_str(anchor(&mut chars, r"\z")),
             ('\\', _) => rewritten.extend([c].into_iter().chain(chars.next())),
             ('{', Some(',')) => rewritten.push_str("{0"),
             // So often or not at all; to the library as often, but rather less so.
@@ -55,6 +58,12 @@ fn rewrite(text: &str) -> Result<String, String> {
         }
     }
     Ok(rewritten)
+}
+
+/// An anchor in place of the letter that comes next.
+fn anchor(chars: &mut Peekable<Chars<'_>>, anchor: &'static str) -> &'static str {
+    chars.next();
+    anchor
 }
 
 /// What stands behind `[`, up to its `]`: there a backslash is one, and so is all else but `]`, `-` and what begins with `[:`.
@@ -157,6 +166,7 @@ mod tests {
             ("^.$", "\n", "ab"),
             ("^a$", "a", "a\n"),
             (r"\<ann\>", "an ann", "annie"),
+            (r"\`ann\'", "ann", "`ann'"),
             ("(?i)^ann$", "ANN", "bob"),
         ] {
             let regex = compile(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
@@ -194,6 +204,20 @@ mod tests {
             let error = compile(expression).unwrap_err();
             assert!(error.contains(told), "{expression}: {error}");
         }
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_panic() {
+        let pieces =
+            ["a", "[", "]", "[:", ":]", "[.", "-", "^", "\\", "{", "}", ",", "(", ")", "?", "+", "*", "ä", "\0", "&&"];
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut compiled = 0;
+        for _ in 0..5000 {
+            let text: String = (0..random.usize(..8)).map(|_| pieces[random.usize(..pieces.len())]).collect();
+            compiled += usize::from(compile(&text).is_ok());
+            let _ = compile_in_any_case(&text);
+        }
+        assert!((500..4500).contains(&compiled), "{compiled} of 5000 are expressions");
     }
 
     /// The lines of a file that an expression matches, by the system's library. `None` if it takes no such expression.
