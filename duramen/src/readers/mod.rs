@@ -30,6 +30,8 @@ mod turn;
 mod unregistered;
 
 #[cfg(test)]
+mod doubt_tests;
+#[cfg(test)]
 mod process_tests;
 #[cfg(test)]
 mod tests;
