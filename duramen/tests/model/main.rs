@@ -14,6 +14,7 @@ mod rising;
 mod roles;
 mod run;
 mod special;
+mod uneven;
 
 use duramen::Durability;
 use operations::{Flavour, Step, steps};
