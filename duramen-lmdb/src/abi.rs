@@ -158,8 +158,10 @@ macro_rules! movements {
         impl Op {
             /// The movement of this number.
             pub fn of(number: c_uint) -> Option<Op> {
-                const ALL: &[Op] = &[$(Op::$name),*];
-                ALL.get(number as usize).copied()
+                match number {
+                    $(n if n == Op::$name as c_uint => Some(Op::$name),)*
+                    _ => None,
+                }
             }
         }
     };

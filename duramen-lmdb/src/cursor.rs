@@ -14,7 +14,7 @@ use crate::abi::{FREE_DBI, MAIN_DBI, MdbVal, Op, db, size};
 use crate::env::Env;
 use crate::errors::{BAD_TXN, EINVAL, INCOMPATIBLE, Result};
 pub(crate) use crate::position::Standing;
-use crate::position::{Answer, Kind, State};
+use crate::position::{Answer, Item, Kind, State};
 use crate::txn::{self, Txn};
 use crate::write::bytes;
 
@@ -55,8 +55,8 @@ pub(crate) unsafe fn of<'c>(cursor: *mut Cursor) -> Result<(&'c mut Cursor, &'c 
     Ok((cursor, txn))
 }
 
-fn kind_of(flags: u32) -> Kind {
-    Kind { duplicates: txn::has_duplicates(flags), fixed: flags & db::DUPFIXED != 0 }
+fn kind_of(txn: &Txn, dbi: u32, flags: u32) -> Kind {
+    Kind { duplicates: txn::has_duplicates(flags), fixed: flags & db::DUPFIXED != 0, names: txn.shows_names(dbi) }
 }
 
 /// The flags of a table that is to be walked through.
@@ -73,7 +73,7 @@ pub(crate) unsafe fn open(txn: *mut Txn, dbi: c_uint, out: *mut *mut Cursor) -> 
     let flags = flags_to_walk(held, dbi)?;
     held.check()?;
     let writes = !held.is_reader();
-    let kind = kind_of(flags);
+    let kind = kind_of(held, dbi, flags);
     let cursor = match held.closed.take() {
         Some(mut cursor) => {
             (cursor.txn, cursor.dbi, cursor.kind, cursor.writes) = (txn, dbi, kind, writes);
@@ -120,7 +120,7 @@ pub(crate) unsafe fn renew(txn: *mut Txn, cursor: *mut Cursor) -> Result {
         old.remove(renewed.dbi, cursor);
     }
     renewed.state.unset();
-    renewed.kind = kind_of(flags);
+    renewed.kind = kind_of(held, renewed.dbi, flags);
     renewed.txn = txn;
     held.cursors.add(renewed.dbi, cursor);
     Ok(())
@@ -165,12 +165,32 @@ pub(crate) unsafe fn count(cursor: *mut Cursor, out: *mut usize) -> Result {
     Ok(())
 }
 
+/// A movement. What most scans consist of is made here, and what is saved is to put aside and to take back what the others need.
+#[inline]
 pub(crate) unsafe fn get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVal, op: c_uint) -> Result {
+    // SAFETY: as in this function.
+    let Some(item) = (unsafe { glance(cursor, op) }) else { return unsafe { move_by(cursor, key, data, op) } };
+    // SAFETY: places of the program's for the answer, or null.
+    unsafe { give(item.into(), key, data) };
+    Ok(())
+}
+
+/// The entry beside a cursor's, if that is at hand.
+#[inline(always)]
+unsafe fn glance(cursor: *mut Cursor, op: c_uint) -> Option<Item> {
+    // SAFETY: see the module's head.
+    let (held, txn) = unsafe { of(cursor).ok()? };
+    txn.check().ok()?;
+    held.state.glance(held.kind, Op::of(op)?)
+}
+
+#[inline(never)]
+unsafe fn move_by(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVal, op: c_uint) -> Result {
     // SAFETY: see the module's head.
     let (held, txn) = unsafe { of(cursor)? };
     txn.check()?;
     let op = Op::of(op).ok_or(EINVAL)?;
-    if txn.shows_names(held.dbi) {
+    if held.kind.names {
         // SAFETY: as in this function.
         return unsafe { get_in_main(held, txn, op, (key, data)) };
     }

@@ -655,6 +655,8 @@ impl State {
 pub struct Kind {
     pub duplicates: bool,
     pub fixed: bool,
+    /// Some keys are names of tables, which the program sees otherwise than they are stored.
+    pub names: bool,
 }
 
 /// The bytes behind a value.

@@ -44,8 +44,25 @@ macro_rules! step {
 }
 
 impl State {
-    /// What most scans consist of: looks at an entry, and steps to the next one, or to the one before. `None` where there may be
-    /// more to it. Each of a reader's is made in place: what is saved is the calls.
+    /// The next entry, or the one before, where a reader's cursor has it at hand. `None` says nothing.
+    #[inline(always)]
+    pub fn glance(&mut self, kind: Kind, op: Op) -> Option<Item> {
+        if kind.names || !is_plain(self.outer, self.inner, kind) {
+            return None;
+        }
+        let Walk::Read(cursor) = &mut self.walk else { return None };
+        let (pair, inner) = match op {
+            Op::Next | Op::NextDup if kind.duplicates => (cursor.next_duplicate_at_hand()?, ON),
+            Op::Next => (cursor.next_at_hand()?, ON),
+            Op::Prev if !kind.duplicates => (cursor.prev_at_hand()?, ON_FROM_BEHIND),
+            _ => return None,
+        };
+        self.inner = inner;
+        Some(Item::of(pair))
+    }
+
+    /// What most scans consist of: looks at an entry, and steps to the next one, or to the one before, that [`State::glance`] has
+    /// not found. `None` where there may be more to it.
     #[inline(always)]
     pub fn glide(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Option<Result<Item>> {
         if !is_plain(self.outer, self.inner, kind) {
@@ -54,9 +71,9 @@ impl State {
         let (found, at_end, inner) = match (&mut self.walk, op) {
             (Walk::Read(cursor), Op::GetCurrent) => return told(cursor.current()),
             (Walk::Read(cursor), Op::Next) if kind.duplicates => (cursor.next(), (true, true), ON),
-            (Walk::Read(cursor), Op::Next | Op::NextNodup) => (cursor.next_key(), (true, self.inner.eof), ON),
+            (Walk::Read(cursor), Op::Next | Op::NextNodup) => (cursor.next_beyond(), (true, self.inner.eof), ON),
             (Walk::Read(cursor), Op::Prev) if !kind.duplicates => {
-                (cursor.prev_key(), (false, self.inner.eof), ON_FROM_BEHIND)
+                (cursor.prev_beyond(), (false, self.inner.eof), ON_FROM_BEHIND)
             }
             (Walk::Write(cursor), Op::Next | Op::NextNodup | Op::GetCurrent) if self.gap == Gap::None => {
                 let Ok(writer) = txn.writer() else { return None };

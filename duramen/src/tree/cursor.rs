@@ -14,6 +14,7 @@ use super::path::Step;
 use super::sub_page::SubPage;
 use super::{AnyLeaf, Direction, End, Pages, PagesMut, Path, Tree, at, damaged, open_cells, value};
 use crate::error::Result;
+use crate::format::branch::Branch;
 use crate::format::leaf::{Cell, Leaf};
 use crate::format::page::Child;
 
@@ -286,22 +287,22 @@ impl Position {
         Ok(Some(pair))
     }
 
-    /// From the last key of a leaf, or the first, which this is, to the leaf beside it: that leaf, and the cell come to, of
-    /// whose values the position is on none yet. After an error it is unset.
+    /// From the last key of a leaf, or the first, which this is, to the leaf beside it: that leaf, the cell come to, of whose
+    /// values the position is on none yet, and the leaf's parent. After an error it is unset.
+    #[inline(always)]
     pub(super) fn next_leaf<'p, P: Pages>(
         &mut self,
         pages: &'p P,
         t: Trunk<'_>,
         edge: &[u8],
         direction: Direction,
-    ) -> Result<Option<(Leaf<'p>, Cell<'p>)>> {
+    ) -> Result<Option<(Leaf<'p>, Cell<'p>, Branch<'p>)>> {
         let found = self.path.leaf_beside(pages, direction).and_then(|found| {
-            let Some(bytes) = found else { return Ok(None) };
+            let Some((leaf, parent)) = found else { return Ok(None) };
             let step = self.path.leaf();
-            let leaf = at(step.page, Leaf::open(bytes))?;
-            let cell = at(step.page, leaf.cell(step.index))?;
+            let (leaf, cell) = at(step.page, leaf.cells().and_then(|leaf| Ok((leaf, leaf.cell(step.index)?))))?;
             self.path.check_passed(pages, &t.orders.key, edge, cell.key, direction)?;
-            Ok(Some((leaf, cell)))
+            Ok(Some((leaf, cell, parent)))
         });
         found.inspect_err(|_| self.unset())
     }

@@ -5,6 +5,8 @@
 //! A page less than a quarter full is joined with a neighbour if both fit into one page with some room to spare;
 //! otherwise it is left alone: moving entries between two pages would dirty both and gain neither.
 
+use smallvec::SmallVec;
+
 use super::insert::{build, collect, touch_path};
 use super::{AnyLeaf, PagesMut, Path, Tree, at, below, damaged, expect_kind, expect_sound, open_branch, open_leaf};
 use crate::error::Result;
@@ -147,10 +149,10 @@ pub(super) fn neighbours<P: PagesMut>(
     tree: &Tree,
     path: &Path,
     above: usize,
-) -> Result<Vec<(usize, Child)>> {
+) -> Result<SmallVec<[(usize, Child); 2]>> {
     let parent = path.steps()[above];
     let branch = open_branch(pages, parent.page, tree.depth - to_u8(above))?;
-    let mut found = Vec::with_capacity(2);
+    let mut found = SmallVec::new();
     for i in [parent.index.wrapping_sub(1), parent.index + 1] {
         if i < branch.len() {
             found.push((i, at(parent.page, branch.child(i))?));

@@ -166,6 +166,8 @@ pub(crate) fn open_branch<P: Pages + ?Sized>(pages: &P, child: Child, level: u8)
     at(child, Branch::open(bytes))
 }
 
+const ANOTHER_KIND: Damage = Damage("another kind of leaf than its tree has");
+
 /// A page at level 1 of either kind.
 #[derive(Clone, Copy)]
 pub(crate) enum AnyLeaf<'a> {
@@ -190,6 +192,15 @@ impl<'a> AnyLeaf<'a> {
         match self {
             AnyLeaf::Cells(_) => !tree.is_packed(),
             AnyLeaf::Packed(leaf) => tree.is_packed() && leaf.item_size() == usize::from(tree.item),
+        }
+    }
+
+    /// The one of keys and values.
+    #[inline]
+    pub(crate) fn cells(self) -> Result<Leaf<'a>, Damage> {
+        match self {
+            AnyLeaf::Cells(leaf) => Ok(leaf),
+            AnyLeaf::Packed(_) => Err(ANOTHER_KIND),
         }
     }
 
@@ -227,7 +238,7 @@ pub(crate) fn open_leaf<P: Pages + ?Sized>(pages: &P, child: Child) -> Result<An
 /// Refuses a leaf of the kind that the tree's are not, or with items of another size.
 pub(crate) fn expect_kind<P: Pages + ?Sized>(pages: &P, tree: &Tree, child: Child) -> Result<()> {
     let suits = open_leaf(pages, child)?.suits(tree);
-    if suits { Ok(()) } else { Err(damaged(child, "another kind of leaf than its tree has")) }
+    if suits { Ok(()) } else { Err(ANOTHER_KIND.at(blame(child))) }
 }
 
 /// Refuses a page of the file that is not sound, before what is in it comes into a writer's page: nobody looks at it any

@@ -12,6 +12,7 @@ use super::duplicates::item_of;
 use super::sub_page::SubPage;
 use super::{AnyLeaf, Direction, End, Pages, Path, Tree, at, open_cells};
 use crate::error::Result;
+use crate::format::branch::Branch;
 use crate::format::leaf::{Cell, CellKind, Leaf};
 use crate::ids::Txnid;
 use crate::prefetch::{LINE, prefetch};
@@ -21,11 +22,11 @@ use crate::prefetch::{LINE, prefetch};
 pub(crate) struct UpcomingLeaf<'p> {
     bytes: &'p [u8],
     fetched: usize,
-    /// Cache lines that are fetched with each entry given: all of the leaf is there when its turn comes.
-    lines: usize,
+    /// Bytes that are fetched with each entry given: all of the leaf is there when its turn comes.
+    each: usize,
 }
 
-/// So many at least.
+/// Cache lines fetched without a look at how many there are: the fewest at each entry.
 const LINES_AHEAD: usize = 3;
 /// Where it would be more, a leaf has two entries, and of each what is read first is fetched: to fetch all of them takes longer
 /// than a step does.
@@ -34,49 +35,49 @@ const LINES_AHEAD_MAX: usize = 24;
 impl<'p> UpcomingLeaf<'p> {
     /// The leaf beside the path's, which has so many entries.
     pub(crate) fn of<P: Pages>(path: &Path, pages: &'p P, direction: Direction, entries: usize) -> UpcomingLeaf<'p> {
-        let [next, after] = path.upcoming(pages, direction);
+        let parent = path.open_parent(pages);
+        parent.map(|parent| UpcomingLeaf::among(path, &parent, pages, direction, entries)).unwrap_or_default()
+    }
+
+    /// As [`UpcomingLeaf::of`], where the parent of the leaf is at hand.
+    #[inline(always)]
+    pub(crate) fn among<P: Pages>(
+        path: &Path,
+        parent: &Branch<'p>,
+        pages: &'p P,
+        direction: Direction,
+        entries: usize,
+    ) -> UpcomingLeaf<'p> {
+        let [next, after] = path.upcoming(pages, parent, direction);
         // To find where a page lies in memory takes the processor longer than to fetch a line of it.
         prefetch(after.unwrap_or_default(), 0);
         let bytes = next.unwrap_or_default();
         let lines = (bytes.len() / LINE).div_ceil(entries.max(1));
-        UpcomingLeaf { bytes, fetched: 0, lines: lines.max(LINES_AHEAD) }
+        let upcoming = UpcomingLeaf { bytes, fetched: 0, each: lines.next_multiple_of(LINES_AHEAD) * LINE };
+        if lines > LINES_AHEAD_MAX { upcoming.fetch_cells() } else { upcoming }
     }
 
     /// Fetches some more of it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fetch(&mut self) {
-        if self.lines > LINES_AHEAD && self.fetched < self.bytes.len() {
-            self.fetch_more();
+        if self.fetched >= self.bytes.len() {
+            return;
         }
-        self.fetch_some();
-    }
-
-    #[inline]
-    fn fetch_some(&mut self) {
-        if self.fetched < self.bytes.len() {
+        let end = self.fetched + self.each;
+        while self.fetched < end {
             for line in 0..LINES_AHEAD {
                 prefetch(self.bytes, self.fetched + line * LINE);
             }
-            self.fetched += self.lines * LINE;
+            self.fetched += LINES_AHEAD * LINE;
         }
     }
 
-    /// What there is more of, apart, so that most steps stay short.
-    #[inline(never)]
-    fn fetch_more(&self) {
-        if self.lines > LINES_AHEAD_MAX {
-            return self.fetch_cells();
-        }
-        for line in LINES_AHEAD..self.lines {
-            prefetch(self.bytes, self.fetched + line * LINE);
-        }
-    }
-
-    /// Its first cells, if it is a leaf of cells, which is not known yet.
-    fn fetch_cells(&self) {
+    /// Fetches its first cells, if it is a leaf of cells, which is not known yet, and nothing more of it later.
+    fn fetch_cells(self) -> UpcomingLeaf<'p> {
         if let Ok(leaf) = Leaf::open(self.bytes) {
             (0..leaf.len().min(2)).for_each(|i| leaf.prefetch_cell(i));
         }
+        UpcomingLeaf { fetched: self.bytes.len(), ..self }
     }
 }
 
@@ -123,28 +124,28 @@ impl<'p> Near<'p> {
         Near { leaf, key, values: Values::One, duplicates: false, item: 0, upcoming: UpcomingLeaf::default() }
     }
 
-    /// Moves a position from the last key of its leaf, which this is, to the first of the next leaf, or backwards: that leaf,
-    /// and one end of the values there. After an error the position is unset.
-    pub(crate) fn beside<P: Pages>(
+    /// Follows a position from the last key of the leaf, which it is on, to the first of the next leaf, or backwards: what it
+    /// comes to, with one end of the values there. If there is no such leaf it stays where it was. After an error it is unset.
+    pub(crate) fn go_beside<P: Pages>(
+        &mut self,
         pages: &'p P,
         position: &mut Position,
         t: Trunk<'_>,
-        edge: &[u8],
         direction: Direction,
-    ) -> Result<Option<(Near<'p>, Cell<'p>)>> {
-        let Some((leaf, cell)) = position.next_leaf(pages, t, edge, direction)? else { return Ok(None) };
-        let upcoming = UpcomingLeaf::of(&position.path, pages, direction, leaf.len());
-        let mut near = Near { upcoming, ..Near::of(leaf, cell.key) };
-        if !t.tree.has_duplicates() {
-            return Ok(Some((near, cell)));
+    ) -> Result<Option<Cell<'p>>> {
+        let found = position.next_leaf(pages, t, self.key, direction)?;
+        let Some((leaf, cell, parent)) = found else { return Ok(None) };
+        (self.leaf, self.key) = (leaf, cell.key);
+        self.upcoming = UpcomingLeaf::among(&position.path, &parent, pages, direction, leaf.len());
+        if !self.duplicates {
+            return Ok(Some(cell));
         }
-        (near.duplicates, near.item) = (true, item_of(t.tree));
         let index = position.path.leaf().index;
-        if let Some(cell) = near.enter_key(position, index, direction) {
-            return Ok(Some((near, cell)));
+        if let Some(cell) = self.enter_key(position, index, direction) {
+            return Ok(Some(cell));
         }
-        let (key, value) = near.enter(pages, position, t, index, direction.entrance())?;
-        Ok(Some((near, Cell { key, value, kind: CellKind::Plain })))
+        let (key, value) = self.enter(pages, position, t, index, direction.entrance())?;
+        Ok(Some(Cell { key, value, kind: CellKind::Plain }))
     }
 
     /// To the key of this index in the leaf, in a table with duplicates, and one end of its values. After an error the position
@@ -233,9 +234,8 @@ impl<'p> Near<'p> {
         }
         let edge = at(path.leaf().page, leaf.key(index));
         let found = edge.and_then(|edge| {
-            let Some(bytes) = path.leaf_beside(pages, direction)? else { return Ok(None) };
+            let Some((leaf, _)) = path.leaf_beside(pages, direction)? else { return Ok(None) };
             let step = path.leaf();
-            let leaf = at(step.page, AnyLeaf::open(bytes))?;
             let value = at(step.page, leaf.key(step.index))?;
             path.check_passed(pages, &t.orders.duplicate, edge, value, direction)?;
             Ok(Some((leaf, value)))
@@ -253,12 +253,10 @@ impl<'p> Near<'p> {
         }
     }
 
-    /// The key that the position is on, if the next entry, or key, is in the leaf behind this one; backwards likewise.
-    pub(crate) fn edge(&self, position: &Position, to_key: bool, direction: Direction) -> Option<&'p [u8]> {
-        let index = position.path.leaf().index;
-        let is_last = direction.ends_at(index, self.leaf.len());
-        let leads_out = is_last && position.is_on() && (to_key || self.is_last_value(position, direction));
-        leads_out.then_some(self.key)
+    /// Whether the next entry, or key, is in the leaf behind this one; backwards likewise.
+    pub(crate) fn leads_out(&self, position: &Position, to_key: bool, direction: Direction) -> bool {
+        let is_last = direction.ends_at(position.path.leaf().index, self.leaf.len());
+        is_last && position.is_on() && (to_key || self.is_last_value(position, direction))
     }
 
     /// For a position that is in a gap.

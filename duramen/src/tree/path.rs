@@ -10,6 +10,7 @@ use super::lookahead::Lookahead;
 use super::{AnyLeaf, Direction, End, Pages, Tree, at, below, damaged, open_branch, open_leaf};
 use crate::advice::Advice;
 use crate::error::Result;
+use crate::format::branch::Branch;
 use crate::format::page::Child;
 use crate::format::record::DEPTH_MAX;
 use crate::order::{Needle, Order};
@@ -210,12 +211,17 @@ impl Path {
             child = below(child, at(child, branch.child(i))?)?;
         }
         let bytes = pages.page(child)?;
-        let len = at(child, AnyLeaf::open(bytes))?.len();
-        if len == 0 {
-            return Err(damaged(child, "an empty leaf"));
-        }
-        self.push(child, end.of(len))?;
+        self.enter_leaf(child, at(child, AnyLeaf::open(bytes))?.len(), end)?;
         Ok(bytes)
+    }
+
+    /// Appends the first or last entry of a leaf that has so many.
+    #[inline(always)]
+    fn enter_leaf(&mut self, leaf: Child, len: usize, end: End) -> Result<()> {
+        if len == 0 {
+            return Err(damaged(leaf, "an empty leaf"));
+        }
+        self.push(leaf, end.of(len))
     }
 
     /// Moves a path that stands in a gap to the entry after it; false (and no position) if there is none.
@@ -270,33 +276,67 @@ impl Path {
         Ok(true)
     }
 
-    /// Goes to the first entry of the next leaf, or to the last of the one before; the bytes of that leaf, if there is one.
+    /// Goes to the first entry of the next leaf, or to the last of the one before; that leaf, if there is one, and its parent.
     /// It is for the caller to see to it that keys rise, or fall: [`Path::check_passed`].
+    #[inline(always)]
     pub(crate) fn leaf_beside<'p, P: Pages + ?Sized>(
         &mut self,
         pages: &'p P,
         direction: Direction,
-    ) -> Result<Option<&'p [u8]>> {
+    ) -> Result<Option<(AnyLeaf<'p>, Branch<'p>)>> {
+        let Some(above) = self.len.checked_sub(2) else { return Ok(None) };
+        let (from, step) = (self.leaf().page, self.steps[above]);
+        let mut parent = open_branch(pages, step.page, 2)?;
+        // Most leaves have the parent of the one before.
+        match direction.beside_among(step.index, parent.len()) {
+            Some(to) => self.turn(above, to),
+            None => match self.parent_beside(pages, direction)? {
+                Some(beside) => parent = beside,
+                None => return Ok(None),
+            },
+        }
+        let step = self.leaf();
+        let child = below(step.page, at(step.page, parent.child(step.index))?)?;
+        let leaf = open_leaf(pages, child)?;
+        self.enter_leaf(child, leaf.len(), direction.entrance())?;
+        self.leaves_passed += match direction {
+            Direction::Forwards => 1,
+            Direction::Backwards => -1,
+        };
+        if let Some(advice) = pages.scarce() {
+            self.look_ahead(pages, advice, from, direction);
+        }
+        Ok(Some((leaf, parent)))
+    }
+
+    /// Ends the path at one of its steps, which takes another child.
+    #[inline(always)]
+    fn turn(&mut self, i: usize, to: usize) {
+        self.steps[i].index = to;
+        self.len = i + 1;
+    }
+
+    /// Ends the path at the parent of the next leaf, or of the one before, where that is not the one that it goes through; that
+    /// branch, if there is one.
+    #[inline(never)]
+    fn parent_beside<'p, P: Pages + ?Sized>(
+        &mut self,
+        pages: &'p P,
+        direction: Direction,
+    ) -> Result<Option<Branch<'p>>> {
         let depth = self.len;
-        let from = self.leaf().page;
-        for i in (0..depth - 1).rev() {
-            let level = to_u8(depth - i);
-            let step = self.steps[i];
-            let branch = open_branch(pages, step.page, level)?;
-            if let Some(to) = direction.beside_among(step.index, branch.len()) {
-                self.steps[i].index = to;
-                self.len = i + 1;
-                let child = below(step.page, at(step.page, branch.child(to))?)?;
-                let bytes = self.descend(pages, child, level - 1, direction.entrance())?;
-                self.leaves_passed += match direction {
-                    Direction::Forwards => 1,
-                    Direction::Backwards => -1,
-                };
-                if let Some(advice) = pages.scarce() {
-                    self.look_ahead(pages, advice, from, direction);
-                }
-                return Ok(Some(bytes));
+        for i in (0..depth - 2).rev() {
+            let (step, level) = (self.steps[i], to_u8(depth - i));
+            let mut branch = open_branch(pages, step.page, level)?;
+            let Some(to) = direction.beside_among(step.index, branch.len()) else { continue };
+            self.turn(i, to);
+            for level in (2..level).rev() {
+                let above = self.leaf();
+                let child = below(above.page, at(above.page, branch.child(above.index))?)?;
+                branch = open_branch(pages, child, level)?;
+                self.push(child, direction.entrance().of(branch.len()))?;
             }
+            return Ok(Some(branch));
         }
         Ok(None)
     }
@@ -357,14 +397,22 @@ impl Path {
         }
     }
 
-    /// The two leaves beside the path's, as far as they have the same parent: what a walk will want next.
-    pub(crate) fn upcoming<'p, P: Pages + ?Sized>(&self, pages: &'p P, direction: Direction) -> [Option<&'p [u8]>; 2] {
-        let parent = self.steps().len().checked_sub(2).and_then(|i| self.steps.get(i));
-        let branch = parent.and_then(|parent| Some((open_branch(pages, parent.page, 2).ok()?, parent.index)));
-        let beside = |by| {
-            let (branch, index) = branch.as_ref()?;
-            pages.upcoming(branch.child(direction.steps_on(*index, by)?).ok()?)
-        };
+    /// The parent of the path's leaf, if it has one.
+    pub(crate) fn open_parent<'p, P: Pages + ?Sized>(&self, pages: &'p P) -> Option<Branch<'p>> {
+        let parent = self.steps[self.len.checked_sub(2)?];
+        open_branch(pages, parent.page, 2).ok()
+    }
+
+    /// The two leaves beside the path's, as far as they have the same parent, which is this: what a walk will want next.
+    #[inline(always)]
+    pub(crate) fn upcoming<'p, P: Pages + ?Sized>(
+        &self,
+        pages: &'p P,
+        parent: &Branch<'p>,
+        direction: Direction,
+    ) -> [Option<&'p [u8]>; 2] {
+        let index = self.len.checked_sub(2).map(|i| self.steps[i].index);
+        let beside = |by| pages.upcoming(parent.child(direction.steps_on(index?, by)?).ok()?);
         [beside(1), beside(2)]
     }
 

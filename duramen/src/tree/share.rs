@@ -94,8 +94,8 @@ pub(super) fn pass_on<P: PagesMut>(
     }
     let other = pages.touch(other)?;
     BranchMut::new(pages.page_mut(parent.page)).set_child(i, other);
-    let right = if behind { (i, other) } else { (parent.index, step.page) };
-    if !move_border(pages.page_mut(parent.page), right, &border) {
+    let right_index = if behind { i } else { parent.index };
+    if !BranchMut::new(pages.page_mut(parent.page)).replace_separator(right_index, &border) {
         return Ok(false);
     }
     path.steps_mut()[above].index = i;
@@ -148,7 +148,7 @@ fn share<P: PagesMut>(
     let low = if pair.place == cut { new_key } else { key(cut - 1)? };
     let mut border = Vec::new();
     separator(order, low, key(cut)?, &mut border);
-    if !move_border(pages.page_mut(parent), (pair.right_index, pair.right), &border) {
+    if !BranchMut::new(pages.page_mut(parent)).replace_separator(pair.right_index, &border) {
         return Ok(None);
     }
     let n = left.len();
@@ -162,10 +162,7 @@ fn share<P: PagesMut>(
 }
 
 fn cells(page: Child, bytes: &[u8]) -> Result<Leaf<'_>> {
-    match at(page, AnyLeaf::open(bytes))? {
-        AnyLeaf::Cells(leaf) => Ok(leaf),
-        AnyLeaf::Packed(_) => Err(super::damaged(page, "the other kind of leaf than its tree has")),
-    }
+    at(page, AnyLeaf::open(bytes).and_then(AnyLeaf::cells))
 }
 
 /// How many of all cells the left page should have, so that both are as full; `None` if one would then overflow.
@@ -181,16 +178,4 @@ fn even_cut(left: &Leaf<'_>, right: &Leaf<'_>, room: usize) -> Result<Option<usi
         cut += 1;
     }
     Ok((cut > 0 && taken <= room && total.saturating_sub(taken) <= room).then_some(cut))
-}
-
-/// Gives a child another separator before it; false, and no change, if that does not fit.
-fn move_border(parent: &mut [u8], (i, child): (usize, Child), border: &[u8]) -> bool {
-    let before = parent.to_vec();
-    let mut branch = BranchMut::new(parent);
-    branch.remove(i);
-    let moved = branch.insert(i, border, child);
-    if !moved {
-        parent.copy_from_slice(&before);
-    }
-    moved
 }

@@ -266,6 +266,38 @@ impl<'t> Cursor<'t> {
         Cursor { table, position, near: None, stays: false }
     }
 
+    /// What [`Cursor::next_key`] comes to, if that lies whole in the leaf that the cursor walks in, of a table without
+    /// duplicates. `None` says nothing, and the cursor is where it was: [`Cursor::next_beyond`] has the answer.
+    #[inline(always)]
+    pub fn next_at_hand(&mut self) -> Option<Pair<'t>> {
+        self.near.as_mut()?.step_single(&mut self.position, Direction::Forwards)
+    }
+
+    /// As [`Cursor::next_at_hand`], for [`Cursor::prev_key`].
+    #[inline(always)]
+    pub fn prev_at_hand(&mut self) -> Option<Pair<'t>> {
+        self.near.as_mut()?.step_single(&mut self.position, Direction::Backwards)
+    }
+
+    /// What [`Cursor::next_duplicate`] comes to, if that lies beside the value that the cursor walks along. `None` says nothing,
+    /// and the cursor is where it was.
+    #[inline(always)]
+    pub fn next_duplicate_at_hand(&mut self) -> Option<Pair<'t>> {
+        self.near.as_ref()?.step_value(&mut self.position, Direction::Forwards)
+    }
+
+    /// As [`Cursor::next_key`], for who has seen already that nothing is at hand.
+    #[inline]
+    pub fn next_beyond(&mut self) -> Result<Option<Pair<'t>>> {
+        self.step_anyhow(Step::Key, Direction::Forwards)
+    }
+
+    /// As [`Cursor::prev_key`], for who has seen already that nothing is at hand.
+    #[inline]
+    pub fn prev_beyond(&mut self) -> Result<Option<Pair<'t>>> {
+        self.step_anyhow(Step::Key, Direction::Backwards)
+    }
+
     /// Each movement has its own copy, in which most of the questions are answered.
     #[inline(always)]
     fn step(&mut self, step: Step, direction: Direction) -> Result<Option<Pair<'t>>> {
@@ -288,10 +320,35 @@ impl<'t> Cursor<'t> {
     /// Any step. Apart, so that those that are made in place have little to put aside and to take back.
     #[inline(never)]
     fn step_anyhow(&mut self, step: Step, direction: Direction) -> Result<Option<Pair<'t>>> {
+        if self.leads_out(step, direction) {
+            return self.step_out(direction);
+        }
         match self.step_near(step, direction) {
             Some(cell) if cell.kind != CellKind::Overflow => Ok(Some((cell.key, cell.value))),
             Some(cell) => self.load(&cell),
             None => self.step_far(step, direction),
+        }
+    }
+
+    /// Whether a step leads out of the leaf, if that is known.
+    #[inline(always)]
+    fn leads_out(&self, step: Step, direction: Direction) -> bool {
+        let to_key = matches!(step, Step::Key);
+        let near = self.near.as_ref().filter(|_| !matches!(step, Step::Duplicate));
+        near.is_some_and(|near| near.leads_out(&self.position, to_key, direction))
+    }
+
+    /// From the last key of the leaf to the next leaf, or backwards.
+    #[inline(always)]
+    fn step_out(&mut self, direction: Direction) -> Result<Option<Pair<'t>>> {
+        let (Some(near), trunk) = (&mut self.near, self.table.trunk()) else { return Ok(None) };
+        let found = on!(self.table.source, pages => {
+            let found = near.go_beside(pages, &mut self.position, trunk, direction);
+            if let Ok(None) = found { pages.walk_ends().map(|()| None) } else { found }
+        });
+        match found.inspect_err(|_| self.near = None)? {
+            Some(cell) if cell.kind == CellKind::Overflow => self.load(&cell),
+            found => Ok(found.map(|cell| (cell.key, cell.value))),
         }
     }
 
@@ -419,11 +476,8 @@ impl<'t> Cursor<'t> {
                 None => {}
             }
         }
-        if !matches!(step, Step::Duplicate)
-            && let Some(edge) =
-                self.near.as_ref().and_then(|near| near.edge(&self.position, matches!(step, Step::Key), direction))
-        {
-            return self.next_leaf(edge, direction);
+        if self.leads_out(step, direction) {
+            return self.step_anyhow(step, direction);
         }
         if matches!(step, Step::Key)
             && let Some(near) = &mut self.near
@@ -448,22 +502,6 @@ impl<'t> Cursor<'t> {
             }
             Ok(found)
         })
-    }
-
-    /// From the last key of a leaf, which this is, to the next leaf, or backwards.
-    fn next_leaf(&mut self, edge: &[u8], direction: Direction) -> Result<Option<Pair<'t>>> {
-        self.near = None;
-        let trunk = self.table.trunk();
-        let found = on!(self.table.source, pages => {
-            let found = Near::beside(pages, &mut self.position, trunk, edge, direction)?;
-            if found.is_none() {
-                pages.walk_ends()?;
-            }
-            found
-        });
-        let Some((near, cell)) = found else { return Ok(None) };
-        self.near = Some(near);
-        if cell.kind == CellKind::Overflow { self.load(&cell) } else { Ok(Some((cell.key, cell.value))) }
     }
 
     /// Whether the key that the cursor stands on has one value; false if it stands on none.

@@ -50,17 +50,17 @@ impl HeldLeaf {
         walking: Option<Direction>,
     ) {
         self.close();
-        if let Some(near) = Near::open(work, position, trunk, walking) {
-            self.keep(work, table, position, near);
-        }
-    }
-
-    /// Keeps a leaf that is open already, which the position is in.
-    pub(super) fn keep<'w>(&mut self, work: &'w Work, table: TableId, position: &Position, near: Near<'w>) {
+        let Some(near) = Near::open(work, position, trunk, walking) else { return };
         self.lasts = near.is_older_than(work.txnid, position);
         // SAFETY: only the lifetime changes, which the module's head speaks of.
-        self.near.write(unsafe { transmute::<Near<'w>, Near<'static>>(near) });
+        self.near.write(unsafe { transmute::<Near<'_>, Near<'static>>(near) });
         self.stamp = Some(work.stamp(table.index as usize));
+    }
+
+    /// The leaf has followed the position to another one.
+    pub(super) fn has_moved(&mut self, work: &Work, table: TableId, position: &Position) {
+        let lasts = self.get(work, table).is_some_and(|near| near.is_older_than(work.txnid, position));
+        self.lasts = lasts;
     }
 
     /// The leaf, if it is as it was.

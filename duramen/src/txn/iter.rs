@@ -351,9 +351,9 @@ type Place<'t> = (Child, Leaf<'t>, usize);
 impl<'t> WalkEnd<'t> {
     /// To the next leaf, or the one before; false if there is none.
     fn go_beside<P: Pages>(&mut self, pages: &'t P, order: &Order, to: &Edge, direction: Direction) -> Result<bool> {
-        let Some(bytes) = self.path.leaf_beside(pages, direction)? else { return Ok(false) };
+        let Some((leaf, parent)) = self.path.leaf_beside(pages, direction)? else { return Ok(false) };
         let step = self.path.leaf();
-        let leaf = at(step.page, Leaf::open(bytes))?;
+        let leaf = at(step.page, leaf.cells())?;
         if self.leaf.len() > 0 {
             let edge = at(self.page, self.leaf.key(direction.exit().of(self.leaf.len())))?;
             self.path.check_passed(pages, order, edge, at(step.page, leaf.key(step.index))?, direction)?;
@@ -361,7 +361,7 @@ impl<'t> WalkEnd<'t> {
         (self.page, self.leaf) = (step.page, leaf);
         self.limit = at(step.page, limit_in(&leaf, order, to, direction))?;
         self.upcoming = if self.limit.goes_on {
-            UpcomingLeaf::of(&self.path, pages, direction, leaf.len())
+            UpcomingLeaf::among(&self.path, &parent, pages, direction, leaf.len())
         } else {
             UpcomingLeaf::default()
         };

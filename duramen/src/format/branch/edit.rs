@@ -72,6 +72,22 @@ impl<'a> BranchMut<'a> {
         true
     }
 
+    /// Gives the child at `i`, which is not the first, another lower bound. False, and no change, if that does not fit.
+    pub(crate) fn replace_separator(&mut self, i: usize, separator: &[u8]) -> bool {
+        assert!(i > 0 && i < self.len() && separator.len() <= key_max(self.bytes.len()));
+        if let Some(needed) = self.room_for(i, separator).filter(|room| *room <= self.gap()) {
+            self.drop_tail(i);
+            self.write_separator(i, separator, needed);
+            return true;
+        }
+        let branch = self.branch();
+        let mut draft = Draft::default();
+        draft.copy_own(&branch, 0..i);
+        draft.push(separator, branch.child(i).expect("it is one of the page's"));
+        draft.copy_own(&branch, i + 1..branch.len());
+        self.write(&draft)
+    }
+
     /// Takes away the child at `i` and its separator. Removing the first drops the second's, which becomes the first.
     pub(crate) fn remove(&mut self, i: usize) {
         let bound = if self.len() == 1 { 0 } else { i.max(1) };

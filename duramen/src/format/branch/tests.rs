@@ -35,6 +35,7 @@ fn orders() -> impl Strategy<Value = Order> {
 enum Op {
     Insert(Vec<u8>),
     InsertFirst(Vec<u8>),
+    MoveBorder(Vec<u8>),
     Remove(usize),
     SetChild(usize),
     Seal,
@@ -44,6 +45,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     let op = prop_oneof![
         12 => view().prop_map(Op::Insert),
         2 => view().prop_map(Op::InsertFirst),
+        4 => view().prop_map(Op::MoveBorder),
         4 => any::<usize>().prop_map(Op::Remove),
         1 => any::<usize>().prop_map(Op::SetChild),
         1 => Just(Op::Seal),
@@ -113,6 +115,7 @@ impl Pair {
                     self.model.insert(0, (Vec::new(), child));
                 }
             }
+            Op::MoveBorder(view) if n > 1 => self.move_border(view),
             Op::Remove(i) if n > 0 => {
                 BranchMut::new(&mut self.bytes).remove(i % n);
                 self.model.remove(i % n);
@@ -139,6 +142,17 @@ impl Pair {
             self.model.insert(i, (if i == 0 { Vec::new() } else { view.to_vec() }, child));
         } else {
             assert_eq!(self.bytes, before, "a refused insertion changes nothing");
+        }
+    }
+
+    /// Gives the nearest border this place.
+    fn move_border(&mut self, view: &[u8]) {
+        let i = covering(&self.model, view, &self.order).max(1);
+        let before = self.bytes.clone();
+        if BranchMut::new(&mut self.bytes).replace_separator(i, view) {
+            self.model[i].0 = view.to_vec();
+        } else {
+            assert_eq!(self.bytes, before, "a refused replacement changes nothing");
         }
     }
 }
@@ -224,6 +238,9 @@ fn edit_if_valid(bytes: &mut [u8], ops: &[Op]) {
         match op {
             Op::Insert(view) | Op::InsertFirst(view) => {
                 page.insert(view.len() % (n + 1), view, Child(3));
+            }
+            Op::MoveBorder(view) if n > 1 => {
+                page.replace_separator(1 + view.len() % (n - 1), view);
             }
             Op::Remove(i) => page.remove(i % n),
             Op::SetChild(i) => page.set_child(i % n, Child(4)),

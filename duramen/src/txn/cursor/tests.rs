@@ -255,3 +255,40 @@ fn a_value_that_the_table_cannot_hold_replaces_none() -> Result<()> {
     assert_eq!(txn.view(id)?.stats().entries, 3);
     Ok(())
 }
+
+#[test]
+fn steps_to_what_is_at_hand_and_beyond_it_are_those_of_any_walk() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("test.dm"))?;
+    // Two entries to a leaf or many, values beside them, and branches enough that some leaves' parents have another parent.
+    let bytes_of = |i: u32| [8, 900, 1900, 5000][(i / 50 % 4) as usize];
+    let entries: Vec<_> = (0..6000_u32).map(|i| (i.to_be_bytes(), vec![i.to_be_bytes()[3]; bytes_of(i)])).collect();
+    db.update(|txn| {
+        let mut table = txn.table("table")?;
+        entries.iter().try_for_each(|(key, value)| table.put([&key[..], &[b'k'; 60]].concat(), value).map(drop))
+    })?;
+    let snapshot = db.read()?;
+    let table = snapshot.table("table")?;
+    assert!(table.stats().depth > 2);
+    let mut cursor = table.cursor();
+    let mut at = entries.len() / 2;
+    cursor.seek_at_or_after(entries[at].0)?;
+    // So many steps one way, then some the other: over all of the table, and beyond both of its ends.
+    for (steps, forwards) in
+        [(10, true), (25, false), (4000, true), (3, true), (7000, false), (30, true), (60, false), (7000, true)]
+    {
+        for _ in 0..steps {
+            let at_hand = if forwards { cursor.next_at_hand() } else { cursor.prev_at_hand() };
+            let found = match at_hand {
+                Some(pair) => Some(pair),
+                None if forwards => cursor.next_beyond()?,
+                None => cursor.prev_beyond()?,
+            };
+            let to = if forwards { Some(at + 1).filter(|to| *to < entries.len()) } else { at.checked_sub(1) };
+            let expected = to.map(|to| (&entries[to].0[..], &entries[to].1[..]));
+            assert_eq!(found.map(|(key, value)| (&key[..4], value)), expected);
+            at = to.unwrap_or(at);
+        }
+    }
+    Ok(())
+}

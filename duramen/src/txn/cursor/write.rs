@@ -343,10 +343,8 @@ impl WriteCursor {
                 let is_last = near.is_last_value(&self.position, direction);
                 return if is_last { Ok(None) } else { self.step_far(work, step, direction) };
             }
-            return match near.edge(&self.position, matches!(step, Step::Key), direction) {
-                Some(edge) => self.next_leaf(work, edge, direction),
-                None => self.step_far(work, step, direction),
-            };
+            let leads_out = near.leads_out(&self.position, matches!(step, Step::Key), direction);
+            return if leads_out { self.next_leaf(work, direction) } else { self.step_far(work, step, direction) };
         };
         let has_duplicates = near.has_duplicates();
         self.stand_on_cell(work, &cell, has_duplicates).map(Some)
@@ -415,18 +413,15 @@ impl WriteCursor {
         }
     }
 
-    /// From the last key of a leaf, which this is, to the next leaf, or backwards.
+    /// From the last key of the leaf that it holds to the next leaf, or backwards.
     #[inline(never)]
-    fn next_leaf<'x>(&mut self, work: &'x Work, edge: &[u8], direction: Direction) -> Result<Option<Pair<'x>>> {
-        self.leave_leaf(work);
-        self.held.close();
+    fn next_leaf<'x>(&mut self, work: &'x Work, direction: Direction) -> Result<Option<Pair<'x>>> {
         self.stores = false;
-        let trunk = self.trunk(work)?;
-        // After an error it is found again by its anchor.
-        let found = Near::beside(work, &mut self.position, trunk, edge, direction).inspect_err(|_| self.epoch = 0)?;
-        let Some((near, cell)) = found else { return work.walk_ends().map(|()| None) };
-        self.held.keep(work, self.table, &self.position, near);
-        self.stand_on_cell(work, &cell, trunk.tree.has_duplicates()).map(Some)
+        let found = self.move_held(work, |near, position, trunk| near.go_beside(work, position, trunk, direction))?;
+        let Some(cell) = found else { return work.walk_ends().map(|()| None) };
+        self.held.has_moved(work, self.table, &self.position);
+        let has_duplicates = self.trunk(work)?.tree.has_duplicates();
+        self.stand_on_cell(work, &cell, has_duplicates).map(Some)
     }
 
     /// Makes a movement within the leaf that it holds, if it holds one, for which other pages are looked at.
@@ -435,22 +430,26 @@ impl WriteCursor {
         work: &'x Work,
         movement: impl FnOnce(&mut Near<'x>, &mut Position, Trunk<'_>) -> Result<Option<Pair<'x>>>,
     ) -> Result<Option<Pair<'x>>> {
+        let found = self.move_held(work, movement)?;
+        found.inspect(|pair| self.stand_on_entry(*pair));
+        Ok(found)
+    }
+
+    /// Moves the leaf that it holds, if it holds one, and the position; what they come to.
+    #[inline(always)]
+    fn move_held<'x, T>(
+        &mut self,
+        work: &'x Work,
+        movement: impl FnOnce(&mut Near<'x>, &mut Position, Trunk<'_>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         self.leave_leaf(work);
         let trunk = self.trunk(work)?;
         let Some(near) = self.held.get(work, self.table) else { return Ok(None) };
-        match movement(near, &mut self.position, trunk) {
-            Ok(Some(pair)) => {
-                self.stand_on_entry(pair);
-                Ok(Some(pair))
-            }
-            Ok(None) => Ok(None),
-            Err(error) => {
-                // It is found again by its anchor.
-                self.held.close();
-                self.epoch = 0;
-                Err(error)
-            }
-        }
+        movement(near, &mut self.position, trunk).inspect_err(|_| {
+            // It is found again by its anchor.
+            self.held.close();
+            self.epoch = 0;
+        })
     }
 
     /// A step that leads out of the leaf, or nowhere.
