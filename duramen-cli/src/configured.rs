@@ -34,6 +34,8 @@ struct File {
     _tls: Option<IgnoredAny>,
     #[serde(rename = "constraint")]
     _constraint: Option<IgnoredAny>,
+    #[serde(rename = "dynamic_list")]
+    _dynamic_list: Option<IgnoredAny>,
     #[serde(rename = "identity")]
     _identity: Option<IgnoredAny>,
     #[serde(rename = "password_policies")]

@@ -1,43 +1,29 @@
 //! The assertion control (RFC 4528), and filters that are held against one entry.
 
-use std::cell::{Cell, RefCell};
-
 use duramen_ldap::filter::Filter;
 use duramen_ldap::message::ResultCode;
 
-use crate::access::{Level, What};
+use crate::access::{Level, Span, Target, What, is_near};
 use crate::base;
+use crate::constraint::Region;
 use crate::failure::{Failure, Result};
-use crate::filter::{Compiler, Evaluation, Test, check_depth};
-use crate::view::{Scene, View};
+use crate::requester::Requester;
+use crate::view::{Members, Scene, View};
 
 /// Whether an entry is as the requester says.
 pub(crate) fn holds(view: &View<'_, '_>, filter: Filter<'_>) -> Result<Option<bool>> {
-    matches(view, &test(view.scene, filter)?)
+    view.matches(&view.scene.test(filter)?)
 }
 
-/// What a filter asks of entries in a scene.
-pub(crate) fn test(scene: &Scene<'_>, filter: Filter<'_>) -> Result<Test> {
-    check_depth(filter, scene.state.limits.filter_depth)?;
-    let (schema, fitting) = (&scene.state.schema, RefCell::default());
-    let compiler = Compiler { schema, plan: scene.plan, of_values: false, of_copies: false, fitting };
-    Ok(compiler.compile(filter))
-}
-
-/// Whether an entry is as a test of its scene has it.
-pub(crate) fn matches(view: &View<'_, '_>, test: &Test) -> Result<Option<bool>> {
-    let scene = view.scene;
-    let scratch = RefCell::default();
-    let evaluation = Evaluation {
-        schema: &scene.state.schema,
-        tables: scene.tables,
-        id: view.id,
-        entry: &view.entry,
-        derived: view,
-        scratch: &scratch,
-        looked_at: Cell::default(),
-    };
-    evaluation.matches(test)
+/// Whether an entry is one of those that a URL of the configuration means, whoever may know what is in it.
+pub(crate) fn is_within(view: &View<'_, '_>, Region { base, filter }: &Region) -> Result<bool> {
+    if base.as_ref().is_some_and(|(base, scope)| !is_near(view.name(), base, Span::of(*scope))) {
+        return Ok(false);
+    }
+    let Some(filter) = filter else { return Ok(true) };
+    let plan = view.scene.state.rules.plan(&Requester::internal(), &Members::of(view.scene));
+    let scene = Scene { plan: &plan, ..*view.scene };
+    Ok(holds(&View::new(&scene, view.id, view.entry, view.name), filter.as_filter())? == Some(true))
 }
 
 /// That an entry is as the control says.

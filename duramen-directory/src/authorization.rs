@@ -74,8 +74,13 @@ impl Inner {
     ) -> Result<bool> {
         let rules = self.for_auth(asking, &holder.normalized, attribute, RULES_MAX)?;
         let (_, values) = rules.unwrap_or_default();
+        self.name(state, who, &values, somebody)
+    }
+
+    /// Whether one of these rules names somebody.
+    pub fn name(self: &Arc<Inner>, state: &State, who: &Requester, rules: &[Vec<u8>], somebody: &Name) -> Result<bool> {
         let mut costs = 0;
-        for rule in values.iter().filter_map(|value| parse_authz(value).ok()) {
+        for rule in rules.iter().filter_map(|value| parse_authz(value).ok()) {
             let cost = cost(&rule);
             costs += cost;
             if cost > 0 && costs > COST_MAX {
@@ -119,13 +124,7 @@ impl Inner {
         let (Some(filter), any) = (&url.filter, FilterBuf::new(&Node::Present("objectClass"))) else {
             return Ok(false);
         };
-        let scope = match url.scope.unwrap_or(Scope::Base) {
-            Scope::Base => Span::Level(0),
-            Scope::One => Span::Level(1),
-            Scope::Subtree => Span::Subtree,
-            Scope::Subordinates => Span::Children,
-            _ => return Ok(false),
-        };
+        let scope = Span::of(url.scope.unwrap_or(Scope::Base));
         let find = |base: &str, filter: &FilterBuf| self.found(who, base, Scope::Base, filter.as_filter());
         Ok(is_below(schema, &somebody.normalized, &url.dn, scope)
             && !find(&url.dn, &any)?.is_empty()

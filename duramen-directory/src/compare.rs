@@ -13,14 +13,15 @@ use crate::base::{self, Follow};
 use crate::controls::{Controls, Of};
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
-use crate::filter::{Derived, Quick, has_options};
+use crate::filter::{Quick, has_options};
 use crate::inner::Inner;
 use crate::large;
 use crate::requester::Requester;
 use crate::schema::{Attribute, AttributeId, Schema};
+use crate::search::lists::Lists;
 use crate::search::special::{self, Special};
 use crate::tables::Tables;
-use crate::view::{Members, Scene, View};
+use crate::view::{Members, MoreGroups, Scene, View};
 use crate::{meta, names};
 
 impl Inner {
@@ -39,7 +40,7 @@ impl Inner {
         let requester = proxied.as_ref().unwrap_or(requester);
         let (tables, naming) = (Tables::Snapshot(&snapshot), self.naming(&state, &snapshot)?);
         let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(naming)));
-        let scene = Scene { state: &state, tables, naming: Some(naming), plan: &plan };
+        let scene = Scene { state: &state, tables, naming: Some(naming), plan: &plan, more: None };
         let asserted = asserted.as_slice();
         let compared = Compared { request, described: &described, rule, asserted, assertion: controls.assertion };
         let normalized = names::normalize(&state.schema, request.name)?;
@@ -53,7 +54,10 @@ impl Inner {
         let id = base::find_normalized(&scene, request.name, normalized, follow)?;
         let entry = names::entry(&scene.tables.entry()?, id)?;
         let name = scene.name_of(id, &entry)?;
-        compared.is_true_of(&View::new(&scene, id, entry, &name).asked_by(request.name))
+        let lists = if controls.manage_dsa_it { None } else { Lists::of(self, &scene, requester, None) };
+        let lists = lists.as_deref();
+        let scene = Scene { more: lists.map(|lists| lists as &dyn MoreGroups), ..scene };
+        compared.shown(&View::new(&scene, id, entry, &name).asked_by(request.name), lists)
     }
 }
 
@@ -69,6 +73,21 @@ struct Compared<'c> {
 }
 
 impl Compared<'_> {
+    /// Whether an entry has the value as it is shown.
+    fn shown(&self, view: &View<'_, '_>, lists: Option<&Lists>) -> Result<bool> {
+        let stored = self.is_true_of(view);
+        let Some(lists) = lists else { return stored };
+        let is_missing = |failure: &Failure| failure.code == ResultCode::NO_SUCH_ATTRIBUTE;
+        if !stored.as_ref().map_or_else(is_missing, |found| !found) || !self.described.options.is_empty() {
+            return stored;
+        }
+        let attribute = self.described.attribute;
+        match lists.is_member(view, attribute.id, self.asserted)? {
+            Some(is_member) => Ok(is_member),
+            None => lists.show(view, &|id| attribute.family.contains(&id), |shown| self.is_true_of(shown)),
+        }
+    }
+
     /// Whether an entry has the value.
     fn is_true_of(&self, view: &View<'_, '_>) -> Result<bool> {
         let Compared { request, described, .. } = self;
@@ -126,7 +145,7 @@ fn value_is_there(
     let attribute = described.attribute;
     let known = schema.known();
     if attribute.id == known.member_of {
-        return view.is_member_of(&String::from_utf8_lossy(asserted));
+        return view.has_group(&String::from_utf8_lossy(asserted));
     }
     let (mut seen, quick, mut scratch) = (Seen::default(), Quick::of(rule), Vec::new());
     let may = |id| id == attribute.id || view.allows(What::Attribute(id, Some(written)), Level::Compare);

@@ -35,6 +35,8 @@ pub struct Config {
     pub unique: Vec<String>,
     /// What values of some attributes have to be like, beyond the schema.
     pub constraints: Vec<Constraint>,
+    /// Attributes that are made of what the LDAP URLs in an entry find.
+    pub dynamic_lists: Vec<DynamicList>,
     /// Who somebody is whom a mechanism knows by a name of its own: the first that matches says so.
     pub identities: Vec<IdentityRule>,
     /// Whose word lets somebody act for others.
@@ -173,6 +175,36 @@ pub enum Demand {
     CountMax(u64),
     /// Each value is one that the search of this URL finds, of the attributes that it names.
     Listed(String),
+}
+
+/// Entries that show what the LDAP URLs in them find, when they are read: OpenLDAP's overlay `dynlist`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DynamicList {
+    /// The object class that they have.
+    pub class: String,
+    /// The attribute that has the URLs: `labeledURI`, or a kind of it.
+    pub urls: String,
+    /// What is shown.
+    pub shows: Shows,
+    /// URL without attributes of the entries that it is about. `None`: of all that have the class.
+    pub restrict: Option<String>,
+}
+
+/// What a dynamic list shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// It is a group: the names of the entries that are found, as members.
+    Members {
+        /// The attribute that has them.
+        attribute: String,
+        /// Whether the group counts in `memberOf` of these entries.
+        in_member_of: bool,
+    },
+    /// Attributes of the entries that are found: those that the URL names.
+    Attributes {
+        /// Attributes that are shown as others: what it is in the entries, and in the list.
+        renamed: Vec<(String, String)>,
+    },
 }
 
 /// Whose word lets somebody who is not the administrator act for others: OpenLDAP's `authz-policy`.

@@ -72,10 +72,10 @@ pub(crate) struct Listing {
 }
 
 /// What URLs are read by.
-struct Reading<'r> {
-    schema: &'r Arc<Schema>,
-    suffixes: &'r [Suffix],
-    depth_max: usize,
+pub(crate) struct Reading<'r> {
+    pub schema: &'r Arc<Schema>,
+    pub suffixes: &'r [Suffix],
+    pub depth_max: usize,
 }
 
 impl Constraint {
@@ -180,7 +180,8 @@ impl Reading<'_> {
         Ok(Listing { region, attributes, types, url: url.to_string() })
     }
 
-    fn restriction(&self, url: &str) -> Result<Region, String> {
+    /// The entries that something is about.
+    pub fn restriction(&self, url: &str) -> Result<Region, String> {
         let wrong = |why: &str| {
             format!(
                 "restrict '{url}': {why}: write one like ldap:///ou=people,dc=example,dc=com??sub?(objectClass=person)"

@@ -85,7 +85,7 @@ impl Inner {
         let state = &*self.state_of(&snapshot)?;
         let (tables, naming) = (Tables::Snapshot(&snapshot), self.naming(state, &snapshot)?);
         let plan = state.rules.plan(requester, &Members::new(state, tables, Some(naming)));
-        let scene = Scene { state, tables, naming: Some(naming), plan: &plan };
+        let scene = Scene { state, tables, naming: Some(naming), plan: &plan, more: None };
         let table = scene.tables.name()?;
         let Found::Entry(id) = names::find_in(naming, &table, &state.suffixes, name, 0)? else { return Ok(None) };
         let entry = names::entry(&scene.tables.entry()?, id)?;

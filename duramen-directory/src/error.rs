@@ -56,6 +56,23 @@ pub enum Setting {
     Unique(usize),
     /// The constraint at this place of `constraints`, and what of it.
     Constraint(usize, ConstraintPart),
+    /// The list at this place of `dynamic_lists`, and what of it.
+    DynamicList(usize, DynamicListPart),
+}
+
+/// A part of a [`DynamicList`](crate::DynamicList).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DynamicListPart {
+    /// The object class.
+    Class,
+    /// The attribute of URLs.
+    Urls,
+    /// The attribute of members.
+    Member,
+    /// The attribute at this place that is shown as another.
+    Renamed(usize),
+    /// Which entries it is about.
+    Restrict,
 }
 
 /// A part of a [`Constraint`](crate::Constraint).

@@ -64,6 +64,11 @@ pub(crate) fn of_schema(schema: &Arc<Schema>, suffixes: &[String], config: &Conf
             faults.0.push(ConfigFault { setting: Setting::Constraint(n, part), error });
         }
     }
+    for (n, chosen) in config.dynamic_lists.iter().enumerate() {
+        if let Err((part, error)) = settings::dynamic_list(schema, &right, config, chosen) {
+            faults.0.push(ConfigFault { setting: Setting::DynamicList(n, part), error });
+        }
+    }
     for (n, chosen) in config.limits_for.iter().enumerate() {
         faults.note(Setting::LimitsFor(n), settings::limits_for(schema, chosen));
     }

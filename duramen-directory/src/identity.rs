@@ -101,7 +101,7 @@ impl Inner {
             attributes: List::build(&mut attributes, ["1.1"]),
         };
         let mut found = Entries::default();
-        match self.search(requester, &request, List::default(), false) {
+        match self.search_stored(requester, &request) {
             Ok(mut search) => while let Progress::Paused = search.run(&mut found) {},
             Err(failure) if NOTHING_THERE.contains(&failure.code) => {}
             Err(failure) => return Err(failure),

@@ -34,6 +34,7 @@ mod constraint;
 mod controls;
 mod credentials;
 mod directory;
+mod dynamic;
 mod entry;
 mod error;
 mod export;
@@ -73,12 +74,12 @@ mod watchers;
 
 pub use clock::timestamp;
 pub use config::{
-    Administrator, AuditLog, AuthzPolicy, Config, Constraint, CopyOf, Demand, Durability, IdentityRule, Index,
-    IndexKinds, Limits, LimitsFor, PasswordPolicies, SchemaFile, SearchLimits,
+    Administrator, AuditLog, AuthzPolicy, Config, Constraint, CopyOf, Demand, Durability, DynamicList, IdentityRule, Index,
+    IndexKinds, Limits, LimitsFor, PasswordPolicies, SchemaFile, SearchLimits, Shows,
 };
 pub use credentials::Credentials;
 pub use directory::Directory;
-pub use error::{ConfigFault, ConstraintPart, OpenError, Setting};
+pub use error::{ConfigFault, ConstraintPart, DynamicListPart, OpenError, Setting};
 pub use failure::{Failure, Result};
 pub use identity::Identity;
 pub use import::{ImportError, ImportEvent, ImportOptions, ImportProblem, Imported};

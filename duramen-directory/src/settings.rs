@@ -10,8 +10,9 @@ use duramen_ldap::schema::{self as text, AttributeType, Builtin, Definition, Des
 
 use crate::access::{Identity, Rules, Whom};
 use crate::config::{self, Config, CopyOf, IdentityRule, Index, LimitsFor, SchemaFile, SearchLimits};
-use crate::constraint::Constraint;
-use crate::error::{ConstraintPart, OpenError};
+use crate::constraint::{Constraint, Reading};
+use crate::dynamic::DynamicList;
+use crate::error::{ConstraintPart, DynamicListPart, OpenError};
 use crate::index::{Indices, Kind};
 use crate::names::{self, Suffix};
 use crate::policy::{self, Policies};
@@ -49,7 +50,8 @@ pub(crate) fn bind(
 ) -> Result<(Schema, Types), OpenError> {
     let mut source = text::Schema::default();
     let nis = if nis_bis { Builtin::NisBis } else { Builtin::Nis };
-    for part in [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, Builtin::PasswordPolicy, nis] {
+    let always = [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, Builtin::PasswordPolicy, Builtin::DynamicGroup];
+    for part in always.into_iter().chain([nis]) {
         source.load_builtin(part);
     }
     for file in files {
@@ -275,6 +277,18 @@ pub(crate) fn constraint(
 ) -> Result<Constraint, (ConstraintPart, OpenError)> {
     let fault = |(part, why)| (part, config_error(format!("constraint of {}", chosen.attributes.join(", ")), why));
     Constraint::parse(schema, suffixes, chosen, config.limits.filter_depth).map_err(fault)
+}
+
+/// Entries that show what their URLs find; a fault comes with the part that has it.
+pub(crate) fn dynamic_list(
+    schema: &Arc<Schema>,
+    suffixes: &[Suffix],
+    config: &Config,
+    chosen: &config::DynamicList,
+) -> Result<DynamicList, (DynamicListPart, OpenError)> {
+    let fault = |(part, why)| (part, config_error(format!("dynamic list of {}", chosen.class), why));
+    let reading = Reading { schema, suffixes, depth_max: config.limits.filter_depth };
+    DynamicList::parse(&reading, chosen).map_err(fault)
 }
 
 /// Limits of searches, and whom they are for.

@@ -11,6 +11,7 @@ use crate::altered;
 use crate::clock::Moment;
 use crate::config::{AuthzPolicy, Config, CopyOf, Index, Limits, SchemaFile, SearchLimits};
 use crate::constraint::{Constraint, Rule};
+use crate::dynamic::DynamicLists;
 use crate::entry::Entry;
 use crate::error::OpenError;
 use crate::faults;
@@ -55,6 +56,8 @@ pub(crate) struct State {
     pub unique: Vec<AttributeId>,
     /// What values have to be like, beyond the schema.
     pub constraints: Vec<Constraint>,
+    /// Entries that show what their URLs find.
+    pub dynamic: DynamicLists,
     /// Password policies, if they are in force.
     pub password_policies: Option<Policies>,
     /// How many changes are kept in table `history`.
@@ -199,7 +202,13 @@ pub(crate) fn follow(meta: &Table<'_>, config: &Config, now: Moment) -> Result<S
     let config = Config { suffixes: Vec::new(), schema: Vec::new(), indices: None, history: None, ..config.clone() };
     let (merged, config, unfit) = match Merged::new(kept.clone(), &config) {
         Err(faults @ OpenError::Settings(_)) => {
-            let config = Config { references: Vec::new(), unique: Vec::new(), constraints: Vec::new(), ..config };
+            let config = Config {
+                references: Vec::new(),
+                unique: Vec::new(),
+                constraints: Vec::new(),
+                dynamic_lists: Vec::new(),
+                ..config
+            };
             (Merged::new(kept, &config)?, config, Some(faults.to_string()))
         }
         merged => (merged?, config, None),
@@ -333,6 +342,9 @@ impl Merged {
             config.unique.iter().map(|name| settings::unique(&schema, &ready, name)).collect::<Result<_, _>>()?;
         let constraint = |chosen| settings::constraint(&schema, &suffixes, config, chosen).map_err(|(_, error)| error);
         let constraints = config.constraints.iter().map(constraint).collect::<Result<_, _>>()?;
+        let list = |chosen| settings::dynamic_list(&schema, &suffixes, config, chosen).map_err(|(_, error)| error);
+        let lists = config.dynamic_lists.iter().map(list).collect::<Result<_, _>>()?;
+        let dynamic = DynamicLists::new(&schema, lists);
         let password_policies = settings::policies(&schema, config)?;
         let copies = settings::copies(&schema, &suffixes, config)?;
         Ok(State {
@@ -355,6 +367,7 @@ impl Merged {
             references,
             unique,
             constraints,
+            dynamic,
             password_policies,
             history: self.history,
             is_audited: config.audit.is_some(),

@@ -4,17 +4,20 @@
 //! is wanted.
 
 use std::borrow::Cow;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 
+use duramen_ldap::filter::Filter;
 use roaring::RoaringBitmap;
 
 use crate::access::{Groups, Known, Level, Plan, Target, What, in_hex};
+use crate::dynamic::{self, Source};
 use crate::entry::Entry;
 use crate::failure::{Result, damaged};
-use crate::filter::{Derived, each_value, member_types};
+use crate::filter::{Compiler, Derived, Evaluation, Test, check_depth, each_value, member_types};
 use crate::history;
 use crate::index::{self, Reach, Set};
 use crate::names::{self, Found, Naming};
+use crate::requester::Requester;
 
 use crate::schema::{AttributeId, Schema};
 use crate::state::State;
@@ -28,6 +31,14 @@ pub(crate) struct Scene<'v> {
     /// What names are remembered by; `None` where they are not.
     pub naming: Option<Naming>,
     pub plan: &'v Plan,
+    /// Groups that do not name their members, if they count.
+    pub more: Option<&'v dyn MoreGroups>,
+}
+
+/// Groups of which an entry is a member without being named in them.
+pub(crate) trait MoreGroups {
+    /// Adds those that an entry is a member of.
+    fn add_groups(&self, view: &View<'_, '_>, found: &mut RoaringBitmap) -> Result<()>;
 }
 
 impl Scene<'_> {
@@ -38,6 +49,13 @@ impl Scene<'_> {
         };
         let above = names::remembered_name(&self.tables, naming, entry.parent)?;
         Ok([entry.rdn(), ",", &above].concat())
+    }
+
+    /// What a filter asks of entries, for whoever looks.
+    pub fn test(&self, filter: Filter<'_>) -> Result<Test> {
+        check_depth(filter, self.state.limits.filter_depth)?;
+        let (schema, fitting) = (&self.state.schema, RefCell::default());
+        Ok(Compiler { schema, plan: self.plan, of_values: false, of_copies: false, fitting }.compile(filter))
     }
 }
 
@@ -74,6 +92,21 @@ impl<'v, 'e> View<'v, 'e> {
         View { children, ..View::new(scene, 0, entry, name) }
     }
 
+    /// Whether the entry is as a test of its scene has it.
+    pub fn matches(&self, test: &Test) -> Result<Option<bool>> {
+        let scratch = RefCell::default();
+        let evaluation = Evaluation {
+            schema: &self.scene.state.schema,
+            tables: self.scene.tables,
+            id: self.id,
+            entry: &self.entry,
+            derived: self,
+            scratch: &scratch,
+            looked_at: Cell::default(),
+        };
+        evaluation.matches(test)
+    }
+
     /// Whether the requester may do this with it.
     pub fn allows(&self, what: What<'_>, level: Level) -> bool {
         let everywhere = match what {
@@ -93,18 +126,40 @@ impl<'v, 'e> View<'v, 'e> {
 
     /// Groups that the entry is a member of: itself or, if groups are nested, through others.
     fn groups(&self, mut each: impl FnMut(Id) -> Result<()>) -> Result<()> {
-        let state = self.scene.state;
-        let mut seen = self.groups_of(self.normalized())?;
+        let (state, entries) = (self.scene.state, self.scene.tables.entry()?);
+        let mut seen = self.own_groups()?;
         let mut waiting: Vec<Id> = seen.iter().collect();
         while let Some(group) = waiting.pop() {
             each(group)?;
             if state.nested_groups {
-                let name = names::name_of(&self.scene.tables.entry()?, group)?;
-                let above = self.groups_of(&names::normalize(&state.schema, &name)?)?;
+                let (entry, name) = (names::entry(&entries, group)?, names::name_of(&entries, group)?);
+                let above = View::new(self.scene, group, entry, &name).own_groups()?;
                 waiting.extend(above.iter().filter(|group| seen.insert(*group)));
             }
         }
         Ok(())
+    }
+
+    /// Groups that the entry itself is a member of.
+    fn own_groups(&self) -> Result<RoaringBitmap> {
+        let mut found = self.groups_of(self.normalized())?;
+        if let Some(more) = self.scene.more {
+            more.add_groups(self, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Whether the entry is a member of a group.
+    pub fn has_group(&self, group: &str) -> Result<bool> {
+        let Some(wanted) = names::find_entry(&self.scene.tables.name()?, &self.scene.state.suffixes, group)? else {
+            return Ok(false);
+        };
+        let mut is_member = false;
+        self.groups(|id| {
+            is_member |= id == wanted;
+            Ok(())
+        })?;
+        Ok(is_member)
     }
 
     /// Groups that have a name among their members.
@@ -205,16 +260,12 @@ impl Derived for View<'_, '_> {
         names::child_count(&self.scene.tables.name()?, self.id)
     }
 
-    fn is_member_of(&self, group: &str) -> Result<bool> {
-        let Some(wanted) = names::find_entry(&self.scene.tables.name()?, &self.scene.state.suffixes, group)? else {
-            return Ok(false);
-        };
-        let mut is_member = false;
-        self.groups(|id| {
-            is_member |= id == wanted;
-            Ok(())
-        })?;
-        Ok(is_member)
+    fn is_named_in(&self, group: &str) -> Result<bool> {
+        if self.scene.more.is_none() {
+            return self.has_group(group);
+        }
+        let scene = Scene { more: None, ..*self.scene };
+        View::new(&scene, self.id, self.entry, self.name).has_group(group)
     }
 
     fn has_groups(&self) -> Result<bool> {
@@ -322,6 +373,9 @@ impl<'v> Members<'v> {
     }
 
     fn find_member(&self, group: &str, attribute: AttributeId, member: &str) -> Result<bool> {
+        if dynamic::has_urls(&self.state.schema, attribute) {
+            return self.is_found_by(group, attribute, member);
+        }
         if self.state.ready.get(attribute) & index::bits::EQUALITY != 0 {
             return self.is_among(group, attribute, member);
         }
@@ -338,6 +392,30 @@ impl<'v> Members<'v> {
             Found::Entry(id) => Some(id),
             _ => None,
         })
+    }
+
+    /// Whether a URL in an attribute of a group finds a member, whoever may see what it asks. One without a filter finds
+    /// nobody, as with OpenLDAP: all that is below a name is somebody by the name alone.
+    fn is_found_by(&self, group: &str, attribute: AttributeId, member: &str) -> Result<bool> {
+        let (Some(group), Some(id)) = (self.find(group)?, self.find(member)?) else { return Ok(false) };
+        let (schema, entries) = (&self.state.schema, self.tables.entry()?);
+        let plan = self.state.rules.plan(&Requester::internal(), self);
+        let scene = Scene { state: self.state, tables: self.tables, naming: self.naming, plan: &plan, more: None };
+        let (entry, group_entry) = (names::entry(&entries, id)?, names::entry(&entries, group)?);
+        let name = scene.name_of(id, &entry)?;
+        let view = View::new(&scene, id, entry, &name);
+        let mut is_found = false;
+        for kind in &schema.attribute(attribute).family {
+            each_value(&self.tables, group, &group_entry, *kind, |value| {
+                let source = Source::parse(schema, self.state.limits.filter_depth, value);
+                let source = source.filter(|source| source.attributes.is_empty() && source.reaches(view.normalized()));
+                if let Some(filter) = source.as_ref().and_then(|source| source.filter.as_ref()).filter(|_| !is_found) {
+                    is_found = view.matches(&scene.test(filter.as_filter())?)? == Some(true);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(is_found)
     }
 
     /// Whether a group is among the entries that the index has for a member.

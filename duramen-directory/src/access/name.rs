@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use duramen_ldap::dn::Dn;
+use duramen_ldap::message::Scope;
 use regex::Regex;
 
 use super::Target;
@@ -19,6 +20,18 @@ pub(crate) enum Span {
     Children,
     /// What is so many levels below the base: 0 is the base itself.
     Level(usize),
+}
+
+impl Span {
+    /// What a search of this scope looks at.
+    pub fn of(scope: Scope) -> Span {
+        match scope {
+            Scope::One => Span::Level(1),
+            Scope::Subtree => Span::Subtree,
+            Scope::Subordinates => Span::Children,
+            _ => Span::Level(0),
+        }
+    }
 }
 
 /// A pattern of names.

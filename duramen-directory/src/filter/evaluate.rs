@@ -37,8 +37,8 @@ pub(crate) trait Derived {
     fn written_name(&self) -> &str;
     /// Entries directly below it.
     fn child_count(&self) -> Result<u32>;
-    /// Whether it is a member of a group.
-    fn is_member_of(&self, group: &str) -> Result<bool>;
+    /// Whether it is a member of a group that names it.
+    fn is_named_in(&self, group: &str) -> Result<bool>;
     /// Whether it is a member of any.
     fn has_groups(&self) -> Result<bool>;
     /// Calls `each` with the values of an attribute that is made when the entry is read.
@@ -110,7 +110,8 @@ impl Evaluation<'_, '_> {
             Test::NameRelated { rule, normalized } => {
                 Some(rule.relates(self.derived.normalized_name()?.as_bytes(), normalized))
             }
-            Test::MemberOf(group) => Some(self.derived.is_member_of(group)?),
+            Test::MemberOf(group) => Some(self.derived.is_named_in(group)?),
+            Test::OneOf(ids) => Some(ids.contains(self.id)),
             Test::HasSubordinates(wanted) => Some((self.derived.child_count()? > 0) == *wanted),
             Test::NumSubordinates(wanted) => Some(self.derived.child_count()? == *wanted),
         })

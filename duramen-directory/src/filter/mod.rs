@@ -16,6 +16,7 @@ use duramen_ldap::message::ResultCode;
 use smallvec::SmallVec;
 
 use crate::failure::{Failure, Result};
+use crate::index::Set;
 use crate::schema::{AttributeId, ClassId};
 
 pub(crate) use compile::Compiler;
@@ -161,13 +162,32 @@ pub(crate) enum Test {
         rule: &'static Rule,
         normalized: Vec<u8>,
     },
-    /// `memberOf`: a member of the group of this normalized name.
+    /// `memberOf`: a member of the group of this normalized name, which names it.
     MemberOf(String),
+    /// One of these entries, whatever is in it.
+    OneOf(Set),
     HasSubordinates(bool),
     NumSubordinates(u32),
 }
 
 impl Test {
+    /// The attributes that an item is about, if it is one about values.
+    pub fn subject(&self) -> Option<&Subject> {
+        match self {
+            Test::Present(subject)
+            | Test::Equal { subject, .. }
+            | Test::Among { subject, .. }
+            | Test::AtLeast { subject, .. }
+            | Test::AtMost { subject, .. }
+            | Test::Less { subject, .. }
+            | Test::Related { subject, .. }
+            | Test::Substrings { subject, .. }
+            | Test::Class { subject, .. }
+            | Test::Bits { subject, .. } => Some(subject),
+            _ => None,
+        }
+    }
+
     /// Whether it is only about values that are stored, so that the entry's name does not matter, nor who asks.
     pub fn is_of_values(&self) -> bool {
         match self {
@@ -183,6 +203,7 @@ impl Test {
             | Test::Substrings { subject, .. }
             | Test::Class { subject, .. }
             | Test::Bits { subject, .. } => !subject.checked && !subject.made,
+            Test::OneOf(_) => true,
             Test::Present(_)
             | Test::WithName { .. }
             | Test::Made { .. }

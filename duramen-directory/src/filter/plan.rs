@@ -125,7 +125,7 @@ impl Planner<'_> {
             | Test::AtLeast { subject, .. }
             | Test::AtMost { subject, .. } => has(subject, bits::EQUALITY),
             Test::Made { test, .. } => self.is_indexed(test),
-            Test::False | Test::Undefined | Test::Name(_) | Test::MemberOf(_) => true,
+            Test::False | Test::Undefined | Test::Name(_) | Test::MemberOf(_) | Test::OneOf(_) => true,
             _ => false,
         }
     }
@@ -195,6 +195,7 @@ impl Planner<'_> {
                 Ok(Candidates::exact(found.map_or_else(Set::empty, Set::one)))
             }
             Test::MemberOf(group) => self.members(group, within),
+            Test::OneOf(ids) => Ok(Candidates::exact(ids.clone())),
             _ => Ok(Candidates::ALL),
         }
     }
@@ -516,7 +517,7 @@ const MANY_MEMBERS: u8 = 5;
 /// How much it costs to find the candidates of a test, and how many there may be: what is least comes first.
 fn rank(test: &Test) -> u8 {
     match test {
-        Test::False | Test::Undefined | Test::Name(_) => 0,
+        Test::False | Test::Undefined | Test::Name(_) | Test::OneOf(_) => 0,
         Test::Made { test, .. } => rank(test),
         Test::Equal { .. } => 1,
         Test::MemberOf(_) => 2,

@@ -6,7 +6,7 @@
 //!
 //! Owns: that numbers and names are unique among descriptions of a kind. Must not know: what descriptions say besides.
 
-use duramen_ldap::schema::{self as text, AttributeType, Builtin, Definition, Description, Located};
+use duramen_ldap::schema::{self as text, Builtin, Definition, Description, Located};
 use rustc_hash::FxHashMap;
 
 use super::bind::{BindError, error};
@@ -14,7 +14,8 @@ use super::bind::{BindError, error};
 /// Leaves one description of each number, and sees to it that each name is of one. Content rules are not looked at:
 /// those of a class meet when they are bound.
 pub(super) fn make_unique(source: &mut text::Schema) -> Result<(), BindError> {
-    give_names_away(&mut source.attribute_types);
+    give_names_away(&mut source.attribute_types, |item| &mut item.definition);
+    give_names_away(&mut source.object_classes, |item| &mut item.definition);
     one_of_each_number(&mut source.attribute_types)?;
     one_of_each_number(&mut source.object_classes)?;
     one_of_each_number(&mut source.name_forms)?;
@@ -25,15 +26,17 @@ pub(super) fn make_unique(source: &mut text::Schema) -> Result<(), BindError> {
     one_of_each_name(&source.structure_rules)
 }
 
-/// Leaves names to files that give them to other numbers, where a draft is built in that never became a standard: older
-/// files have some of its names for something else.
-fn give_names_away(types: &mut [Located<AttributeType>]) {
-    let policy = format!("{}{}", text::BUILT_IN, Builtin::PasswordPolicy.name());
+/// Leaves names to files that give them to other numbers, where what is built in is no standard: a draft that never became
+/// one, and what servers have agreed on. Files have some of these names for something else.
+fn give_names_away<T: Description>(list: &mut [Located<T>], own: fn(&mut T) -> &mut Definition) {
+    let parts = [Builtin::PasswordPolicy, Builtin::DynamicGroup].map(|part| format!("{}{}", text::BUILT_IN, part.name()));
+    let gives = |of: &Located<T>| parts.iter().any(|part| *of.file == **part);
     let mut named: FxHashMap<String, String> = FxHashMap::default();
-    for definition in types.iter().filter(|of| *of.file != *policy).map(|of| &of.item.definition) {
+    for definition in list.iter().filter(|of| !gives(of)).map(|of| of.item.definition()) {
         named.extend(definition.names.iter().map(|name| (name.to_ascii_lowercase(), definition.oid.clone())));
     }
-    for definition in types.iter_mut().filter(|of| *of.file == *policy).map(|of| &mut of.item.definition) {
+    for of in list.iter_mut().filter(|of| gives(of)) {
+        let definition = own(&mut of.item);
         let is_own = |name: &String| named.get(&name.to_ascii_lowercase()).is_none_or(|oid| *oid == definition.oid);
         definition.names.retain(is_own);
     }

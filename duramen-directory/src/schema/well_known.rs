@@ -45,6 +45,7 @@ well_known! {
     password_end_time "pwdEndTime",
     authz_to "authzTo",
     authz_from "authzFrom",
+    labeled_uri "labeledURI",
 }
 
 impl WellKnown {

@@ -11,6 +11,7 @@ use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
 
 use super::copying;
 use super::dereference::Dereferencing;
+use super::lists::Lists;
 use super::members;
 use super::order::Collecting;
 use super::page::Page;
@@ -48,6 +49,8 @@ pub(super) enum Purpose<'p> {
     Explanation,
     /// What has changed since, for a client that waits for that.
     News(&'p Standing),
+    /// What the directory itself looks for: only what is stored counts.
+    Own,
 }
 
 impl Inner {
@@ -61,6 +64,11 @@ impl Inner {
     ) -> Result<Search> {
         let purpose = if explain { Purpose::Explanation } else { Purpose::Request };
         self.begin_search(requester, request, controls, &purpose)
+    }
+
+    /// As [`Inner::search`], for what the directory itself wants to know: dynamic groups and lists are what is stored of them.
+    pub(crate) fn search_stored(self: &Arc<Inner>, requester: &Requester, request: &SearchRequest<'_>) -> Result<Search> {
+        self.begin_search(requester, request, List::default(), &Purpose::Own)
     }
 
     pub(super) fn begin_search(
@@ -83,13 +91,15 @@ impl Inner {
         let begun = Beginning {
             inner: self,
             state: &state,
-            scene: Scene { state: &state, tables, naming: Some(naming), plan: &plan },
+            scene: Scene { state: &state, tables, naming: Some(naming), plan: &plan, more: None },
             naming,
             request,
             controls: &controls,
             explain,
         };
-        let found = begun.find(asking);
+        let options = begun.options(asking);
+        let lists = begun.lists(asking, &options, purpose);
+        let found = begun.find(options, lists.as_deref());
         if !matches!(found, Ok(Found { job: Job::Special(_), .. })) {
             meta::check_whole(self.number, &snapshot)?;
         }
@@ -103,7 +113,7 @@ impl Inner {
         let mut copying = begun.copying(&mut found, purpose)?;
         copying.iter_mut().for_each(|copying| copying.keep_request(requester, request, list));
         let ground = (state.clone(), snapshot, naming, plan);
-        let search = Search::new(ground, found, selection, self.seal.clone());
+        let search = Search { lists, ..Search::new(ground, found, selection, self.seal.clone()) };
         let mut search = Search { copying: copying.map(Box::new), dereferencing, ..search };
         search.sort(&self.orders, &state, asking, request, &controls)?;
         search.page.as_ref().map_or(Ok(()), |page| page.check_sorted(search.order.is_some()))?;
@@ -146,6 +156,7 @@ impl Search {
             collecting: None,
             copying: None,
             dereferencing: None,
+            lists: None,
             given: 0,
             examined: 0,
             parent: None,
@@ -186,10 +197,15 @@ pub(super) struct Beginning<'b> {
 }
 
 impl Beginning<'_> {
-    fn find(&self, requester: &Requester) -> Result<Found> {
+    /// Dynamic groups and lists, if they matter: not to who keeps a copy, or asks for entries as they are stored.
+    fn lists(&self, requester: &Requester, options: &Options, purpose: &Purpose<'_>) -> Option<Box<Lists>> {
+        let is_of_stored = options.manage || self.controls.sync.is_some() || matches!(purpose, Purpose::Own);
+        if is_of_stored { None } else { Lists::of(self.inner, &self.scene, requester, options.deadline) }
+    }
+
+    fn find(&self, options: Options, lists: Option<&Lists>) -> Result<Found> {
         check_depth(self.request.filter, self.state.limits.filter_depth)?;
         let test = self.compiler(false).compile(self.request.filter);
-        let options = self.options(requester);
         if let Some(entries) = self.special(self.request.scope)? {
             self.controls.sync.map_or(Ok(()), |_| Err(copying::not_here()))?;
             self.check_special_assertion()?;
@@ -200,6 +216,7 @@ impl Beginning<'_> {
         self.check_base(base.id)?;
         self.check_assertion(base.id)?;
         let area = self.area(base)?;
+        let test = if let Some(lists) = lists { lists.resolve(&self.scene, test)? } else { test };
         self.candidates(test, area, options)
     }
 
@@ -513,7 +530,7 @@ impl Search {
                 self.window = window(Some(&order));
                 if let Job::Special(entries) = &mut self.job {
                     let tables = Tables::Snapshot(&self.snapshot);
-                    let scene = Scene { state, tables, naming: Some(self.naming), plan: &self.plan };
+                    let scene = Scene { state, tables, naming: Some(self.naming), plan: &self.plan, more: None };
                     return special::put_in_order(entries, &order, &scene);
                 }
                 (self.order, self.next) = (Some(order), 0);

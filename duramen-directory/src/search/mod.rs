@@ -9,6 +9,7 @@ mod cookie;
 mod copying;
 mod course;
 mod dereference;
+pub(crate) mod lists;
 mod members;
 mod order;
 mod page;
@@ -43,7 +44,7 @@ use crate::seal::Seal;
 use crate::sink::Sink;
 use crate::state::State;
 use crate::tables::{Id, Tables, read_id};
-use crate::view::{Scene, View};
+use crate::view::{MoreGroups, Scene, View};
 
 pub(crate) use select::{Picker, Selection};
 pub use standing::{News, Standing};
@@ -51,6 +52,7 @@ pub use standing::{News, Standing};
 use copying::Copying;
 use course::Told;
 use dereference::Dereferencing;
+use lists::Lists;
 use order::Collecting;
 use page::{Page, Start};
 use portion::Rest;
@@ -92,6 +94,8 @@ pub struct Search {
     copying: Option<Box<Copying>>,
     /// What is given with entries of others that their values name.
     dereferencing: Option<Dereferencing>,
+    /// What dynamic groups and lists show.
+    lists: Option<Box<Lists>>,
     /// The id, or the place in the order, to go on from.
     next: u32,
     given: u32,
@@ -279,7 +283,7 @@ impl Search {
     /// Takes the next candidates.
     fn go_on(&mut self, state: &State, rest: Rest) -> Result<()> {
         let tables = Tables::Snapshot(&self.snapshot);
-        let scene = Scene { state, tables, naming: Some(self.naming), plan: &self.plan };
+        let scene = Scene { state, tables, naming: Some(self.naming), plan: &self.plan, more: None };
         let portion = rest.find(&scene, self.naming, &self.area, &self.test, false)?;
         (self.exact, self.rest) = (portion.exact, portion.rest);
         self.job = portion.set.map_or(Job::All, Job::Ids);
@@ -352,13 +356,16 @@ struct Run<'r> {
     to_sort: Option<Box<Collecting>>,
     copying: Option<&'r mut Copying>,
     dereferencing: Option<&'r Dereferencing>,
+    lists: Option<&'r Lists>,
 }
 
 impl<'r> Run<'r> {
     fn new(search: &'r mut Search, state: &'r State) -> Result<Run<'r>> {
         let tables = Tables::Snapshot(&search.snapshot);
+        let lists = search.lists.as_deref();
+        let more = lists.map(|lists| lists as &dyn MoreGroups);
         Ok(Run {
-            scene: Scene { state, tables, naming: Some(search.naming), plan: &search.plan },
+            scene: Scene { state, tables, naming: Some(search.naming), plan: &search.plan, more },
             entries: tables.entry()?,
             naming: search.naming,
             test: &search.test,
@@ -380,6 +387,7 @@ impl<'r> Run<'r> {
             to_sort: None,
             copying: search.copying.as_deref_mut(),
             dereferencing: search.dereferencing.as_ref(),
+            lists,
         })
     }
 
@@ -536,13 +544,23 @@ impl<'r> Run<'r> {
             return Ok(Step::PageEnd);
         }
         self.check_size()?;
-        match (&mut self.copying, self.dereferencing) {
+        match (&mut self.copying, self.lists) {
             (Some(copying), _) => copying.give(self.selection, view, &mut self.picked, sink)?,
-            (None, Some(dereferencing)) => dereferencing.give(self.selection, view, &mut self.picked, sink)?,
-            (None, None) => give(self.selection, view, &mut self.picked, sink)?,
+            (None, None) => self.give(view, sink)?,
+            (None, Some(lists)) => {
+                let schema = &self.scene.state.schema;
+                lists.show(view, &|id| self.selection.may_want(schema, id), |shown| self.give(shown, sink))?;
+            }
         }
         *self.given += 1;
         Ok(Step::Next)
+    }
+
+    fn give(&mut self, view: &View<'_, '_>, sink: &mut dyn Sink) -> Result<()> {
+        match self.dereferencing {
+            Some(dereferencing) => dereferencing.give(self.selection, view, &mut self.picked, sink),
+            None => give(self.selection, view, &mut self.picked, sink),
+        }
     }
 
     /// That another entry may be given.

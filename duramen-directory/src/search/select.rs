@@ -112,7 +112,13 @@ impl Selection {
         !self.named.is_empty() || !self.optioned.is_empty()
     }
 
-    fn wants(&self, schema: &Schema, attribute: &StoredAttribute<'_>, is_user: bool) -> bool {
+    /// Whether values of a type can be wanted, with whatever options.
+    pub(super) fn may_want(&self, schema: &Schema, id: AttributeId) -> bool {
+        self.wants_type(id, !schema.is_operational(id))
+            || self.optioned.iter().any(|(named, _)| schema.attribute(*named).family.contains(&id))
+    }
+
+    pub(super) fn wants(&self, schema: &Schema, attribute: &StoredAttribute<'_>, is_user: bool) -> bool {
         if self.wants_type(attribute.id, is_user) {
             return true;
         }

@@ -4,19 +4,17 @@
 //!
 //! As slapd's overlay has it: an entry that is changed is one of those that a constraint is about if it was one before.
 
-use duramen_ldap::message::{ChangeKind, ResultCode, Scope};
+use duramen_ldap::message::{ChangeKind, ResultCode};
 
 use super::change::Checked;
 use super::context::Context;
 use super::draft::{Draft, LargeDraft};
 use super::listed::is_listed;
-use crate::access::{Span, Target, is_near};
 use crate::assertion;
-use crate::constraint::{Constraint, Region, Rule};
+use crate::constraint::{Constraint, Rule};
 use crate::failure::{Failure, Result};
-use crate::requester::Requester;
 use crate::schema::{Attribute, AttributeId};
-use crate::view::{Members, Scene, View};
+use crate::view::View;
 
 /// An attribute that is judged.
 struct Judged<'j> {
@@ -153,29 +151,9 @@ impl<'j> Judge<'j> {
         Ok(())
     }
 
-    /// Whether a constraint is about the entry, whoever may know what is in that.
+    /// Whether a constraint is about the entry.
     fn is_meant(&self, constraint: &Constraint) -> Result<bool> {
-        let Some(Region { base, filter }) = &constraint.restrict else { return Ok(true) };
-        let (internal, scene) = (Requester::internal(), &self.context.scene);
-        let plan = scene.state.rules.plan(&internal, &Members::of(scene));
-        let scene = Scene { plan: &plan, ..*scene };
-        let view = View::new(&scene, self.view.id, self.view.entry, self.view.name);
-        if base.as_ref().is_some_and(|(base, scope)| !is_near(view.name(), base, span(*scope))) {
-            return Ok(false);
-        }
-        match filter {
-            Some(filter) => Ok(assertion::holds(&view, filter.as_filter())? == Some(true)),
-            None => Ok(true),
-        }
-    }
-}
-
-fn span(scope: Scope) -> Span {
-    match scope {
-        Scope::One => Span::Level(1),
-        Scope::Subtree => Span::Subtree,
-        Scope::Subordinates => Span::Children,
-        _ => Span::Level(0),
+        constraint.restrict.as_ref().map_or(Ok(true), |region| assertion::is_within(self.view, region))
     }
 }
 

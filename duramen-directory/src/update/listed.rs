@@ -7,7 +7,6 @@ use duramen_ldap::filter::{FilterBuf, Node};
 use duramen_ldap::message::Scope;
 
 use crate::access::{Level, What};
-use crate::assertion;
 use crate::attribute::form;
 use crate::constraint::Listing;
 use crate::entry::mark;
@@ -30,7 +29,7 @@ pub(super) fn is_listed(scene: &Scene<'_>, listing: &Listing, value: &[u8]) -> R
     let has = |id: Id| {
         asks(scene, id, |view| {
             let is_hidden = view.entry.marks() & (mark::REFERRAL | mark::SUBENTRY) != 0;
-            Ok(!is_hidden && assertion::matches(view, &test)? == Some(true))
+            Ok(!is_hidden && view.matches(&test)? == Some(true))
         })
     };
     match indexed(scene, listing, value)? {
@@ -57,11 +56,11 @@ fn asks(scene: &Scene<'_>, id: Id, question: impl FnOnce(&View<'_, '_>) -> Resul
 fn test(scene: &Scene<'_>, listing: &Listing, value: &[u8]) -> Result<Test> {
     let equal = |description: &String| {
         let filter = FilterBuf::new(&Node::Equality(Assertion { description, value }));
-        assertion::test(scene, filter.as_filter())
+        scene.test(filter.as_filter())
     };
     let any = Test::Or(listing.attributes.iter().map(equal).collect::<Result<_>>()?);
     match &listing.region.filter {
-        Some(filter) => Ok(Test::And(vec![assertion::test(scene, filter.as_filter())?, any])),
+        Some(filter) => Ok(Test::And(vec![scene.test(filter.as_filter())?, any])),
         None => Ok(any),
     }
 }

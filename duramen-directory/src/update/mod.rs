@@ -214,7 +214,7 @@ pub(crate) fn note(
     let (requester, tables) = (Requester::internal(), Tables::Txn(txn, ids));
     let plan = state.rules.plan(&requester, &Members::new(state, tables, None));
     let context = Context {
-        scene: Scene { state, tables, naming: None, plan: &plan },
+        scene: Scene { state, tables, naming: None, plan: &plan, more: None },
         requester: &requester,
         asked_by: &requester,
         controls: &Controls::default(),
@@ -326,7 +326,7 @@ impl Owned {
         let plan = state.rules.plan(requester, &Members::new(&state, tables, naming));
         let now = self.inner.clock.now();
         let context = Context {
-            scene: Scene { state: &state, tables, naming, plan: &plan },
+            scene: Scene { state: &state, tables, naming, plan: &plan, more: None },
             requester,
             asked_by: &self.requester,
             controls: &controls,

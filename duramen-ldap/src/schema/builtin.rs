@@ -14,6 +14,8 @@ pub enum Builtin {
     InetOrgPerson,
     /// Policies for passwords (draft-behera-ldap-password-policy); needs [`Builtin::Core`].
     PasswordPolicy,
+    /// Groups of what LDAP URLs find (Netscape, OpenLDAP); needs [`Builtin::InetOrgPerson`].
+    DynamicGroup,
     /// Unix users and groups (RFC 2307); needs [`Builtin::Cosine`].
     Nis,
     /// Unix users and groups, revised ("2307bis"); instead of [`Builtin::Nis`].
@@ -22,11 +24,12 @@ pub enum Builtin {
 
 impl Builtin {
     /// All parts, in the order in which they need each other. The last two exclude each other.
-    pub const ALL: [Builtin; 6] = [
+    pub const ALL: [Builtin; 7] = [
         Builtin::Core,
         Builtin::Cosine,
         Builtin::InetOrgPerson,
         Builtin::PasswordPolicy,
+        Builtin::DynamicGroup,
         Builtin::Nis,
         Builtin::NisBis,
     ];
@@ -38,6 +41,7 @@ impl Builtin {
             Builtin::Cosine => "cosine",
             Builtin::InetOrgPerson => "inetorgperson",
             Builtin::PasswordPolicy => "ppolicy",
+            Builtin::DynamicGroup => "dyngroup",
             Builtin::Nis => "nis",
             Builtin::NisBis => "rfc2307bis",
         }
@@ -50,6 +54,7 @@ impl Builtin {
             Builtin::Cosine => include_str!("builtin/cosine.schema"),
             Builtin::InetOrgPerson => include_str!("builtin/inetorgperson.schema"),
             Builtin::PasswordPolicy => include_str!("builtin/ppolicy.schema"),
+            Builtin::DynamicGroup => include_str!("builtin/dyngroup.schema"),
             Builtin::Nis => concat!(include_str!("builtin/nis-common.schema"), include_str!("builtin/nis.schema")),
             Builtin::NisBis => {
                 concat!(include_str!("builtin/nis-common.schema"), include_str!("builtin/nis-bis.schema"))

@@ -17,6 +17,7 @@ pub(super) struct File {
     pub directory: Directory,
     pub index: Option<Vec<Index>>,
     pub constraint: Vec<Constraint>,
+    pub dynamic_list: Vec<DynamicList>,
     pub identity: Vec<Identity>,
     pub access: Access,
     pub password_policies: Option<Spanned<PasswordPolicies>>,
@@ -114,6 +115,25 @@ pub(super) struct Constraint {
     pub count: Option<Spanned<u64>>,
     pub uri: Option<Spanned<String>>,
     pub restrict: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DynamicList {
+    pub class: Spanned<String>,
+    pub urls: Spanned<String>,
+    pub member: Option<Spanned<String>>,
+    pub member_of: Option<Spanned<bool>>,
+    #[serde(default)]
+    pub renamed: Vec<Renamed>,
+    pub restrict: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Renamed {
+    pub from: Spanned<String>,
+    pub to: Spanned<String>,
 }
 
 #[derive(Deserialize)]

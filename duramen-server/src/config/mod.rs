@@ -6,6 +6,7 @@
 
 mod audit;
 mod constraint;
+mod dynamic;
 mod fault;
 mod file;
 mod paths;

@@ -16,6 +16,7 @@ use duramen_ldap::{dn::Dn, filter::DEPTH_MAX, url::LdapUrl};
 use toml::Spanned;
 
 use super::constraint;
+use super::dynamic;
 use super::file::{self, File, IndexKind};
 use super::paths;
 use super::replica;
@@ -362,6 +363,7 @@ impl<'a> Checker<'a> {
             references: texts(&file.directory.references),
             unique: texts(&file.directory.unique),
             constraints: self.constraints(&file.constraint),
+            dynamic_lists: self.dynamic_lists(&file.dynamic_list),
             authz_policy: authz_policy(file.directory.authz_policy),
             password_policies: file.password_policies.as_ref().map(password_policies),
             history: Some(self.history(file.sync.as_ref())),
@@ -635,6 +637,7 @@ fn span(file: &File, overrides: &Overrides, setting: Setting) -> Option<Range<us
         Setting::LimitsFor(n) => file.limits.for_some.get(n).map(|some| some.who.span()),
         Setting::Reference(n) => file.directory.references.get(n).map(span),
         Setting::Constraint(n, part) => file.constraint.get(n).map(|section| constraint::span(section, part)),
+        Setting::DynamicList(n, part) => file.dynamic_list.get(n).map(|section| dynamic::span(section, part)),
         Setting::Unique(n) => file.directory.unique.get(n).map(span),
         _ => None,
     }

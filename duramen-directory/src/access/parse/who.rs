@@ -92,7 +92,10 @@ fn group(keyed: &Keyed<'_>, class: Option<&str>, attribute: Option<&str>, schema
             class.name, attribute.name
         ));
     }
-    is_name(attribute, "group")?;
+    // Those whom a URL finds are members, too.
+    if !schema.attribute(schema.known().labeled_uri).family.contains(&attribute.id) {
+        is_name(attribute, "group")?;
+    }
     let name = match &*keyed.style {
         "" | "exact" | "base" => Template::literal(names::normalize(keyed.value, schema)?),
         "expand" | "regex" => names::base(keyed.value, schema)?,

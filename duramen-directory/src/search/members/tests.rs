@@ -98,7 +98,7 @@ fn look(tree: &mut Tree, snapshot: &Snapshot<'static>, base: Id) -> (u64, bool) 
     let (state, tables) = (inner.state(), Tables::Snapshot(snapshot));
     let naming = inner.naming(&state, snapshot).unwrap();
     let plan = state.rules.plan(&Requester::internal(), &Members::new(&state, tables, Some(naming)));
-    let scene = Scene { state: &state, tables, naming: Some(naming), plan: &plan };
+    let scene = Scene { state: &state, tables, naming: Some(naming), plan: &plan, more: None };
     let scope = [Scope::One, Scope::Subtree, Scope::Subordinates][tree.random.usize(..3)];
     let area = Area::new(base, scope, false, &inner.changes);
     let wanted = area.walked(&tables.name().unwrap(), u64::MAX).unwrap().unwrap();

@@ -1,0 +1,261 @@
+//! Dynamic groups and lists while a request is carried out: what the URLs in entries find.
+//!
+//! Owns: which entries have such URLs, as whom these are searched, what they find, and when that is too much. Must not know:
+//! what is made of what is found (`show`, `resolve`), requests.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `find` | a URL bound to the directory: what it finds, whether an entry is among that |
+//! | `show` | an entry with what its URLs find |
+//! | `resolve` | filters about what is shown |
+
+mod find;
+mod resolve;
+mod show;
+
+use std::cell::{Cell, OnceCell};
+use std::sync::Arc;
+use std::time::Instant;
+
+use duramen_ldap::message::ResultCode;
+use roaring::RoaringBitmap;
+
+use crate::access::Plan;
+use crate::assertion;
+use crate::dynamic::{DynamicList, Gives, Source};
+use crate::entry::Entry;
+use crate::failure::{Failure, Result};
+use crate::filter::each_value;
+use crate::index::{self, Reach, bits};
+use crate::inner::Inner;
+use crate::names;
+use crate::requester::{Method, Name, Requester};
+use crate::tables::{Id, read_id};
+use crate::view::{Members, MoreGroups, Scene, View};
+
+use find::Bound;
+
+/// So many entries are looked at in one go at most, for what an entry or a filter needs: nobody else is served by the thread
+/// meanwhile.
+const LOOKED_AT_MAX: u64 = 4_000_000;
+
+/// How many entries are looked at between two looks at the clock.
+const BETWEEN_LOOKS: u64 = 1024;
+
+/// What a request knows of dynamic groups and lists.
+pub(crate) struct Lists {
+    inner: Arc<Inner>,
+    /// As whom URLs are searched, where an entry does not say so.
+    requester: Requester,
+    deadline: Option<Instant>,
+    /// All groups, once somebody has asked for them.
+    groups: OnceCell<Vec<Group>>,
+    /// How many entries were looked at in one go.
+    looked_at: Cell<u64>,
+}
+
+/// A dynamic group.
+struct Group {
+    id: Id,
+    /// Of which of the configured lists it is one.
+    list: usize,
+    is_in_member_of: bool,
+    found: Found,
+}
+
+/// What the URLs of an entry are bound to.
+struct Found {
+    /// What is allowed to whom they are searched as, if that is not the requester.
+    plan: Option<Plan>,
+    urls: Vec<Bound>,
+}
+
+impl Lists {
+    /// Of a request; `None` where nothing is configured.
+    pub fn of(
+        inner: &Arc<Inner>,
+        scene: &Scene<'_>,
+        requester: &Requester,
+        deadline: Option<Instant>,
+    ) -> Option<Box<Lists>> {
+        (!scene.state.dynamic.is_empty()).then(|| {
+            let (inner, requester) = (inner.clone(), requester.clone());
+            Box::new(Lists { inner, requester, deadline, groups: OnceCell::new(), looked_at: Cell::new(0) })
+        })
+    }
+
+    /// Begins to count anew what is looked at in one go.
+    fn begin(&self) {
+        self.looked_at.set(0);
+    }
+
+    /// Takes note that an entry is looked at.
+    ///
+    /// # Errors
+    /// adminLimitExceeded, where these are too many; timeLimitExceeded.
+    fn look(&self) -> Result<()> {
+        let seen = self.looked_at.get() + 1;
+        self.looked_at.set(seen);
+        if seen > LOOKED_AT_MAX {
+            let text = format!("for the URLs of dynamic groups more than {LOOKED_AT_MAX} entries would have to be looked at");
+            return Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text));
+        }
+        if seen.is_multiple_of(BETWEEN_LOOKS) && self.deadline.is_some_and(|end| Instant::now() > end) {
+            return Err(Failure::new(ResultCode::TIME_LIMIT_EXCEEDED, "the search takes longer than it may"));
+        }
+        Ok(())
+    }
+
+    /// Whether an entry is one of a list.
+    fn is_of(&self, list: &DynamicList, view: &View<'_, '_>) -> Result<bool> {
+        let (schema, entry) = (&view.scene.state.schema, &view.entry);
+        let has_urls = list.urls.iter().any(|id| entry.of_type(*id).next().is_some())
+            || entry.large().any(|large| list.urls.contains(&large.id));
+        let is_it = |name: &[u8]| schema.find_class(name).is_some_and(|class| class.is_a(list.class));
+        let has_class = || {
+            let mut stored = entry.of_type(schema.known().object_class).filter(|stored| !stored.has_options);
+            stored.any(|stored| stored.values().iter().any(is_it))
+        };
+        Ok(has_urls
+            && has_class()
+            && list.restrict.as_ref().map_or(Ok(true), |region| assertion::is_within(view, region))?)
+    }
+
+    /// The URLs of an entry of a list, and as whom they are searched.
+    fn found(&self, list: &DynamicList, view: &View<'_, '_>) -> Result<Found> {
+        let (scene, mut urls) = (view.scene, Vec::new());
+        let Some(plan) = self.searcher(view)? else { return Ok(Found { plan: None, urls }) };
+        let searched = Scene { plan: plan.as_ref().unwrap_or(scene.plan), ..*scene };
+        let (schema, depth_max) = (&scene.state.schema, scene.state.limits.filter_depth);
+        for id in &list.urls {
+            each_value(&scene.tables, view.id, &view.entry, *id, |value| {
+                self.look()?;
+                let source = Source::parse(schema, depth_max, value);
+                // What a URL names besides makes no members.
+                let source = source.filter(|source| matches!(list.gives, Gives::Attributes { .. }) || source.attributes.is_empty());
+                urls.extend(source.map_or(Ok(None), |source| Bound::new(&searched, list, source))?);
+                Ok(())
+            })?;
+        }
+        Ok(Found { plan, urls })
+    }
+
+    /// What is allowed to whom an entry has its URLs searched as, if not as the requester; `None` if the requester may not
+    /// have them searched so.
+    fn searcher(&self, view: &View<'_, '_>) -> Result<Option<Option<Plan>>> {
+        let Scene { state, tables, naming, .. } = *view.scene;
+        let dynamic = &state.dynamic;
+        let stored = |id| view.entry.of_type(id).flat_map(|stored| stored.values());
+        let Some(identity) = dynamic.identity.and_then(|id| stored(id).next()) else { return Ok(Some(None)) };
+        let Ok(name) = names::both(&state.schema, &String::from_utf8_lossy(identity)) else { return Ok(None) };
+        let rules: Vec<Vec<u8>> = dynamic.authz.map_or(Vec::new(), |id| stored(id).map(<[u8]>::to_vec).collect());
+        let may_be = rules.is_empty()
+            || name.is_empty()
+            || self.requester.is_administrator
+            || self.inner.name(state, &self.requester, &rules, &self.requester.name)?;
+        let plan = || state.rules.plan(&self.acting_as(name, view.scene), &Members::new(state, tables, naming));
+        Ok(may_be.then(|| Some(plan())))
+    }
+
+    fn acting_as(&self, name: Name, scene: &Scene<'_>) -> Requester {
+        let administrator = scene.state.administrator.as_ref();
+        let is_administrator = administrator.is_some_and(|it| it.name.normalized == name.normalized);
+        let method = if name.is_empty() { Method::Anonymous } else { self.requester.method };
+        Requester { name, method, is_administrator, ..self.requester.clone() }
+    }
+
+    /// All dynamic groups.
+    fn groups(&self, scene: &Scene<'_>) -> Result<&[Group]> {
+        if let Some(groups) = self.groups.get() {
+            return Ok(groups);
+        }
+        let mut groups = Vec::new();
+        for (n, list) in scene.state.dynamic.lists.iter().enumerate() {
+            if matches!(list.gives, Gives::Members { .. }) {
+                self.each_entry(scene, list, |view| {
+                    let (id, is_in_member_of) = (view.id, list.gives.are_in_member_of());
+                    groups.push(Group { id, list: n, is_in_member_of, found: self.found(list, view)? });
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(self.groups.get_or_init(|| groups))
+    }
+
+    /// Calls `each` with all entries of a list.
+    fn each_entry(
+        &self,
+        scene: &Scene<'_>,
+        list: &DynamicList,
+        mut each: impl FnMut(&View<'_, '_>) -> Result<()>,
+    ) -> Result<()> {
+        let (entries, known) = (scene.tables.entry()?, scene.state.schema.known());
+        let mut visit = |id: Id, entry: Entry<'_>| {
+            self.look()?;
+            let name = scene.name_of(id, &entry)?;
+            let view = View::new(scene, id, entry, &name);
+            if self.is_of(list, &view)? { each(&view) } else { Ok(()) }
+        };
+        if scene.state.ready.get(known.object_class) & bits::EQUALITY != 0 {
+            let oid = scene.state.schema.class(list.class).oid.as_bytes();
+            let ids = index::equal(&scene.tables.index()?, known.object_class, oid, &Reach::all())?;
+            return ids.iter().try_for_each(|id| visit(id, names::entry(&entries, id)?));
+        }
+        for item in entries.iter() {
+            let (key, bytes) = item?;
+            if let (Some(id), Some(entry)) = (read_id(key), Entry::parse(bytes)) {
+                visit(id, entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the URLs of an entry find another one.
+    fn finds(&self, found: &Found, view: &View<'_, '_>) -> Result<bool> {
+        let scene = found.seen(view.scene);
+        let own = found.plan.as_ref().map(|_| View::new(&scene, view.id, view.entry, view.name));
+        let view = own.as_ref().unwrap_or(view);
+        for url in &found.urls {
+            self.look()?;
+            if url.finds(view)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Calls `each` with what the URLs of an entry find, of what several find again, until it returns false.
+    fn each_found(
+        &self,
+        scene: &Scene<'_>,
+        found: &Found,
+        mut each: impl FnMut(&Bound, &View<'_, '_>) -> Result<bool>,
+    ) -> Result<()> {
+        let scene = found.seen(scene);
+        for url in &found.urls {
+            let goes_on = url.each(&scene, &self.inner.changes, &mut |view| each(url, view), &|| self.look())?;
+            if !goes_on {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    /// A scene as whoever searches sees it.
+    fn seen<'s>(&'s self, scene: &Scene<'s>) -> Scene<'s> {
+        Scene { plan: self.plan.as_ref().unwrap_or(scene.plan), ..*scene }
+    }
+}
+
+impl MoreGroups for Lists {
+    fn add_groups(&self, view: &View<'_, '_>, found: &mut RoaringBitmap) -> Result<()> {
+        for group in self.groups(view.scene)? {
+            if group.is_in_member_of && !found.contains(group.id) && self.finds(&group.found, view)? {
+                found.insert(group.id);
+            }
+        }
+        Ok(())
+    }
+}
