@@ -22,7 +22,7 @@ pub(crate) fn is_within(view: &View<'_, '_>, Region { base, filter }: &Region) -
     }
     let Some(filter) = filter else { return Ok(true) };
     let plan = view.scene.state.rules.plan(&Requester::internal(), &Members::of(view.scene));
-    let scene = Scene { plan: &plan, ..*view.scene };
+    let scene = Scene { plan: &plan, more: None, ..*view.scene };
     Ok(holds(&View::new(&scene, view.id, view.entry, view.name), filter.as_filter())? == Some(true))
 }
 

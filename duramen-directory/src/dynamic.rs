@@ -91,7 +91,10 @@ impl DynamicList {
     ) -> Result<DynamicList, (DynamicListPart, String)> {
         let schema = reading.schema;
         let class = schema.find_class(&chosen.class).ok_or_else(|| {
-            let why = format!("the schema has no object class {:?}: correct the name, or load the file that has it", chosen.class);
+            let why = format!(
+                "the schema has no object class {:?}: correct the name, or load the file that has it",
+                chosen.class
+            );
             (DynamicListPart::Class, why)
         })?;
         let urls = urls(schema, &chosen.urls).map_err(|why| (DynamicListPart::Urls, why))?;

@@ -36,7 +36,8 @@ impl Inner {
         let normalized = names::normalize(&state.schema, name)?;
         let members = Members::new(&state, tables, None);
         let plan = state.rules.plan(requester, &members);
-        let scene = Scene { state: &state, tables, naming: Some(self.naming(&state, &snapshot)?), plan: &plan, more: None };
+        let scene =
+            Scene { state: &state, tables, naming: Some(self.naming(&state, &snapshot)?), plan: &plan, more: None };
         let explain = |view: &View<'_, '_>| Ok(state.rules.explain(requester, view, &members, what));
         let made_up = special::find(self, &state, &normalized, Scope::Base).and_then(|mut found| found.pop());
         if let Some(Special { name, bytes, children }) = made_up.or_else(|| special::unseen(&state.schema, &normalized))

@@ -74,8 +74,8 @@ mod watchers;
 
 pub use clock::timestamp;
 pub use config::{
-    Administrator, AuditLog, AuthzPolicy, Config, Constraint, CopyOf, Demand, Durability, DynamicList, IdentityRule, Index,
-    IndexKinds, Limits, LimitsFor, PasswordPolicies, SchemaFile, SearchLimits, Shows,
+    Administrator, AuditLog, AuthzPolicy, Config, Constraint, CopyOf, Demand, Durability, DynamicList, IdentityRule,
+    Index, IndexKinds, Limits, LimitsFor, PasswordPolicies, SchemaFile, SearchLimits, Shows,
 };
 pub use credentials::Credentials;
 pub use directory::Directory;

@@ -50,7 +50,8 @@ pub(crate) fn bind(
 ) -> Result<(Schema, Types), OpenError> {
     let mut source = text::Schema::default();
     let nis = if nis_bis { Builtin::NisBis } else { Builtin::Nis };
-    let always = [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, Builtin::PasswordPolicy, Builtin::DynamicGroup];
+    let always =
+        [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, Builtin::PasswordPolicy, Builtin::DynamicGroup];
     for part in always.into_iter().chain([nis]) {
         source.load_builtin(part);
     }

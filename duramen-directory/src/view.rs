@@ -229,7 +229,12 @@ impl Target for View<'_, '_> {
         let mut more = true;
         let mut next = |value: &[u8]| more = more && each(value);
         // A value that cannot be read is one that no rule can be about.
-        let _ = if self.scene.state.schema.known().is_derived(attribute) {
+        let is_derived = self.scene.state.schema.known().is_derived(attribute);
+        let _ = if is_derived && self.scene.more.is_some() {
+            // What rules ask about is not made of what rules allow.
+            let scene = Scene { more: None, ..*self.scene };
+            View::new(&scene, self.id, self.entry, self.name).derived(attribute, &mut next)
+        } else if is_derived {
             self.derived(attribute, &mut next)
         } else {
             each_value(&self.scene.tables, self.id, &self.entry, attribute, |value| {
@@ -268,13 +273,8 @@ impl Derived for View<'_, '_> {
         View::new(&scene, self.id, self.entry, self.name).has_group(group)
     }
 
-    fn has_groups(&self) -> Result<bool> {
-        let mut some = false;
-        self.groups(|_| {
-            some = true;
-            Ok(())
-        })?;
-        Ok(some)
+    fn is_named(&self) -> Result<bool> {
+        Ok(!self.groups_of(self.normalized())?.is_empty())
     }
 
     fn made_values(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()> {

@@ -39,8 +39,8 @@ pub(crate) trait Derived {
     fn child_count(&self) -> Result<u32>;
     /// Whether it is a member of a group that names it.
     fn is_named_in(&self, group: &str) -> Result<bool>;
-    /// Whether it is a member of any.
-    fn has_groups(&self) -> Result<bool>;
+    /// Whether it is a member of any that names it.
+    fn is_named(&self) -> Result<bool>;
     /// Calls `each` with the values of an attribute that is made when the entry is read.
     fn made_values(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()>;
 }
@@ -138,7 +138,7 @@ impl Evaluation<'_, '_> {
             }
             let stored = self.is_stored(id, subject)?;
             let outside = self.large(subject).any(|large| large.id == id);
-            let derived = known.is_derived(id) && (id != known.member_of || self.derived.has_groups()?);
+            let derived = known.is_derived(id) && (id != known.member_of || self.derived.is_named()?);
             if stored || outside || derived {
                 return Ok(Some(true));
             }

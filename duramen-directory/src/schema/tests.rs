@@ -11,7 +11,14 @@ pub(crate) fn built_in(more: &str) -> Result<Schema, BindError> {
 
 fn built_in_source() -> text::Schema {
     let mut source = text::Schema::default();
-    for part in [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, Builtin::PasswordPolicy, Builtin::DynamicGroup, Builtin::Nis] {
+    for part in [
+        Builtin::Core,
+        Builtin::Cosine,
+        Builtin::InetOrgPerson,
+        Builtin::PasswordPolicy,
+        Builtin::DynamicGroup,
+        Builtin::Nis,
+    ] {
         source.load_builtin(part);
     }
     source

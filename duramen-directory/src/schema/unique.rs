@@ -29,7 +29,8 @@ pub(super) fn make_unique(source: &mut text::Schema) -> Result<(), BindError> {
 /// Leaves names to files that give them to other numbers, where what is built in is no standard: a draft that never became
 /// one, and what servers have agreed on. Files have some of these names for something else.
 fn give_names_away<T: Description>(list: &mut [Located<T>], own: fn(&mut T) -> &mut Definition) {
-    let parts = [Builtin::PasswordPolicy, Builtin::DynamicGroup].map(|part| format!("{}{}", text::BUILT_IN, part.name()));
+    let parts =
+        [Builtin::PasswordPolicy, Builtin::DynamicGroup].map(|part| format!("{}{}", text::BUILT_IN, part.name()));
     let gives = |of: &Located<T>| parts.iter().any(|part| *of.file == **part);
     let mut named: FxHashMap<String, String> = FxHashMap::default();
     for definition in list.iter().filter(|of| !gives(of)).map(|of| of.item.definition()) {

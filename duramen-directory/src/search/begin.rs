@@ -67,7 +67,11 @@ impl Inner {
     }
 
     /// As [`Inner::search`], for what the directory itself wants to know: dynamic groups and lists are what is stored of them.
-    pub(crate) fn search_stored(self: &Arc<Inner>, requester: &Requester, request: &SearchRequest<'_>) -> Result<Search> {
+    pub(crate) fn search_stored(
+        self: &Arc<Inner>,
+        requester: &Requester,
+        request: &SearchRequest<'_>,
+    ) -> Result<Search> {
         self.begin_search(requester, request, List::default(), &Purpose::Own)
     }
 

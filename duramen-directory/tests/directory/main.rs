@@ -10,6 +10,7 @@ mod constraints;
 mod copies;
 mod damage;
 mod dereference;
+mod dynamic;
 mod files;
 mod groups;
 mod hidden;

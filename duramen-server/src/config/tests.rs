@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use duramen_directory::{Demand, SearchLimits};
+use duramen_directory::{Demand, SearchLimits, Shows};
 
 use super::*;
 
@@ -475,6 +475,45 @@ fn what_a_directory_finds_wrong_with_a_constraint_has_the_place_of_that_part() {
         ((8, 9), "constraint of cn: regex 'a(' is not a regular expression"),
         ((12, 12), "\"dc=b\" is below none of the suffixes"),
         ((14, 14), "it names no attribute"),
+    ];
+    assert_eq!(told.len(), wanted.len(), "{told:?}");
+    for ((place, said), (where_, what)) in told.iter().zip(wanted) {
+        assert!(*place == where_ && said.contains(what), "{place:?} {said}");
+    }
+}
+
+#[test]
+fn a_dynamic_list_shows_members_or_attributes() {
+    let section =
+        |rest: &str| format!("data = \"d\"\n[[dynamic_list]]\nclass = \"groupOfURLs\"\nurls = \"memberURL\"\n{rest}");
+    let (line, column, said) = fault(&section("member = \"member\"\nrenamed = [{ from = \"cn\", to = \"sn\" }]\n"));
+    assert!((line, column) == (6, 21) && said.contains("leave `member` out"), "{line}:{column} {said}");
+    let (line, column, said) = fault(&section("member_of = true\n"));
+    assert!((line, column) == (5, 13) && said.contains("name the attribute of members"), "{line}:{column} {said}");
+    let (_, _, said) = fault("data = \"d\"\n[[dynamic_list]]\nclass = \"groupOfURLs\"\n");
+    assert!(said.contains("`urls` is missing here"), "{said}");
+    let lists = loaded(&section("member = \"member\"\nmember_of = true\n")).unwrap().directory.dynamic_lists;
+    let shows = Shows::Members { attribute: "member".into(), in_member_of: true };
+    assert_eq!((lists.len(), &lists[0].shows, &lists[0].restrict), (1, &shows, &None));
+}
+
+#[test]
+fn what_a_directory_finds_wrong_with_a_dynamic_list_has_the_place_of_that_part() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("duramend.toml");
+    let text = "data = \"d\"\nsuffixes = [\"dc=a\"]\n\
+        [[dynamic_list]]\nclass = \"nosuch\"\nurls = \"memberURL\"\n\
+        [[dynamic_list]]\nclass = \"device\"\nurls = \"cn\"\n\
+        [[dynamic_list]]\nclass = \"device\"\nurls = \"labeledURI\"\nrenamed = [{ from = \"cn\", to = \"seeAlso\" }]\n\
+        [[dynamic_list]]\nclass = \"device\"\nurls = \"labeledURI\"\nrestrict = \"ldap:///dc=b\"\n";
+    std::fs::write(&path, text).unwrap();
+    let faults = check(Some(&path), &Overrides::default(), Judge::New).unwrap().1;
+    let told: Vec<_> = faults.iter().map(|fault| (fault.place.unwrap(), fault.to_string())).collect();
+    let wanted = [
+        ((4, 9), "dynamic list of nosuch: the schema has no object class"),
+        ((8, 8), "cn is no kind of labeledURI"),
+        ((12, 21), "values of cn need not be ones of seeAlso"),
+        ((16, 12), "\"dc=b\" is below none of the suffixes"),
     ];
     assert_eq!(told.len(), wanted.len(), "{told:?}");
     for ((place, said), (where_, what)) in told.iter().zip(wanted) {

@@ -20,6 +20,7 @@ mod constraints;
 mod controls;
 mod details;
 mod differences;
+mod dynamic;
 mod families;
 mod kinds;
 mod large;

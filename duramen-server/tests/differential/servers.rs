@@ -85,13 +85,15 @@ impl Slapd {
 
     fn try_start(rules: &str, policy: &str, more: &str) -> Option<Server> {
         let dir = tempfile::tempdir().unwrap();
-        let schemas = ["core", "cosine", "inetorgperson", "nis"];
+        // It brings `memberOf` with it, which slapd has not by itself.
+        let dynamic: &[&str] = if more.contains("overlay dynlist") { &["dynlist"] } else { &[] };
+        let schemas = ["core", "cosine", "inetorgperson", "nis", "dyngroup"];
         let includes: String = schemas.iter().map(|name| format!("include /etc/ldap/schema/{name}.schema\n")).collect();
         let own = dir.path().join("rules.schema");
         std::fs::write(&own, schema()).unwrap();
         let includes = format!("{includes}include {}\n", own.display());
         let modules = ["back_mdb", "sssvlv", "ppolicy", "pw-sha2", "pw-pbkdf2", "argon2", "deref", "constraint"];
-        let loads: String = modules.iter().map(|name| format!("moduleload {name}\n")).collect();
+        let loads: String = modules.iter().chain(dynamic).map(|name| format!("moduleload {name}\n")).collect();
         let text = format!(
             "{includes}modulepath /usr/lib/ldap\n{loads}threads 2\nauthz-policy {policy}\n\
              authz-regexp {USERS} {PEOPLE}\ndatabase mdb\nsuffix {SUFFIX}\n\

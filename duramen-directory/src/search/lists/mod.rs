@@ -97,7 +97,8 @@ impl Lists {
         let seen = self.looked_at.get() + 1;
         self.looked_at.set(seen);
         if seen > LOOKED_AT_MAX {
-            let text = format!("for the URLs of dynamic groups more than {LOOKED_AT_MAX} entries would have to be looked at");
+            let text =
+                format!("for the URLs of dynamic groups more than {LOOKED_AT_MAX} entries would have to be looked at");
             return Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text));
         }
         if seen.is_multiple_of(BETWEEN_LOOKS) && self.deadline.is_some_and(|end| Instant::now() > end) {
@@ -125,14 +126,15 @@ impl Lists {
     fn found(&self, list: &DynamicList, view: &View<'_, '_>) -> Result<Found> {
         let (scene, mut urls) = (view.scene, Vec::new());
         let Some(plan) = self.searcher(view)? else { return Ok(Found { plan: None, urls }) };
-        let searched = Scene { plan: plan.as_ref().unwrap_or(scene.plan), ..*scene };
+        let searched = Scene { plan: plan.as_ref().unwrap_or(scene.plan), more: None, ..*scene };
         let (schema, depth_max) = (&scene.state.schema, scene.state.limits.filter_depth);
         for id in &list.urls {
             each_value(&scene.tables, view.id, &view.entry, *id, |value| {
                 self.look()?;
                 let source = Source::parse(schema, depth_max, value);
                 // What a URL names besides makes no members.
-                let source = source.filter(|source| matches!(list.gives, Gives::Attributes { .. }) || source.attributes.is_empty());
+                let source = source
+                    .filter(|source| matches!(list.gives, Gives::Attributes { .. }) || source.attributes.is_empty());
                 urls.extend(source.map_or(Ok(None), |source| Bound::new(&searched, list, source))?);
                 Ok(())
             })?;
@@ -210,7 +212,7 @@ impl Lists {
         Ok(())
     }
 
-    /// Whether the URLs of an entry find another one.
+    /// Whether the URLs of an entry find another one, which is seen as it is stored.
     fn finds(&self, found: &Found, view: &View<'_, '_>) -> Result<bool> {
         let scene = found.seen(view.scene);
         let own = found.plan.as_ref().map(|_| View::new(&scene, view.id, view.entry, view.name));
@@ -243,16 +245,18 @@ impl Lists {
 }
 
 impl Found {
-    /// A scene as whoever searches sees it.
+    /// A scene as whoever searches sees it. What URLs ask is asked of what is stored: groups may ask about each other.
     fn seen<'s>(&'s self, scene: &Scene<'s>) -> Scene<'s> {
-        Scene { plan: self.plan.as_ref().unwrap_or(scene.plan), ..*scene }
+        Scene { plan: self.plan.as_ref().unwrap_or(scene.plan), more: None, ..*scene }
     }
 }
 
 impl MoreGroups for Lists {
     fn add_groups(&self, view: &View<'_, '_>, found: &mut RoaringBitmap) -> Result<()> {
-        for group in self.groups(view.scene)? {
-            if group.is_in_member_of && !found.contains(group.id) && self.finds(&group.found, view)? {
+        let scene = Scene { more: None, ..*view.scene };
+        let stored = View::new(&scene, view.id, view.entry, view.name);
+        for group in self.groups(&scene)? {
+            if group.is_in_member_of && !found.contains(group.id) && self.finds(&group.found, &stored)? {
                 found.insert(group.id);
             }
         }

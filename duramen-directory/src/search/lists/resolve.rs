@@ -24,7 +24,8 @@ impl Lists {
     }
 
     fn resolved(&self, scene: &Scene<'_>, test: Test) -> Result<Test> {
-        let all = |parts: Vec<Test>| parts.into_iter().map(|part| self.resolved(scene, part)).collect::<Result<Vec<_>>>();
+        let all =
+            |parts: Vec<Test>| parts.into_iter().map(|part| self.resolved(scene, part)).collect::<Result<Vec<_>>>();
         let boxed = |part: Box<Test>| self.resolved(scene, *part).map(Box::new);
         Ok(match test {
             Test::And(parts) => Test::And(all(parts)?),
@@ -35,6 +36,7 @@ impl Lists {
                 Test::WithName { test: boxed(test)?, subject, rule, normalized }
             }
             Test::MemberOf(group) if scene.state.dynamic.are_in_member_of() => self.members_of(scene, group)?,
+            Test::Present(subject) if self.is_member_of(scene, &subject) => self.members_of_any(scene, subject)?,
             test => match test.subject().map(|subject| self.showing(scene, &test, subject)).transpose()?.flatten() {
                 Some(found) => Test::Or(vec![test, Test::OneOf(Set::Many(found))]),
                 None => test,
@@ -149,6 +151,23 @@ impl Lists {
         Ok(if parts.len() == 1 { parts.swap_remove(0) } else { Test::Or(parts) })
     }
 
+    /// Whether an item is about `memberOf`, and there are groups that count in it.
+    fn is_member_of(&self, scene: &Scene<'_>, subject: &Subject) -> bool {
+        let state = scene.state;
+        let is_it = subject.types[..] == [state.schema.known().member_of] && subject.options.is_empty();
+        is_it && state.dynamic.are_in_member_of()
+    }
+
+    /// Whether an entry is a member of some group.
+    fn members_of_any(&self, scene: &Scene<'_>, subject: Subject) -> Result<Test> {
+        let (mut parts, mut unused) = (Vec::new(), RoaringBitmap::new());
+        let mut groups = self.groups(scene)?.iter().filter(|group| group.is_in_member_of);
+        groups.try_for_each(|group| self.parts_of(scene, group, &mut parts, &mut unused))?;
+        let (id, found) = (scene.state.schema.known().member_of, Box::new(Test::Or(parts)));
+        let found = if subject.checked { Test::Made { id, asserted: Vec::new(), test: found } } else { *found };
+        Ok(Test::Or(vec![Test::Present(subject), found]))
+    }
+
     /// Adds what the URLs of a group ask, and the groups that they find.
     fn parts_of(
         &self,
@@ -202,11 +221,8 @@ impl Lists {
 }
 
 /// Asks something of the entry of a normalized name, if there is one.
-fn with_entry<T>(
-    scene: &Scene<'_>,
-    name: &[u8],
-    ask: impl FnOnce(&View<'_, '_>) -> Result<T>,
-) -> Result<Option<T>> {
+fn with_entry<T>(scene: &Scene<'_>, name: &[u8], ask: impl FnOnce(&View<'_, '_>) -> Result<T>) -> Result<Option<T>> {
+    let scene = &Scene { more: None, ..*scene };
     let Ok(name) = std::str::from_utf8(name) else { return Ok(None) };
     let Some(id) = Members::of(scene).find(name)? else { return Ok(None) };
     let entry = names::entry(&scene.tables.entry()?, id)?;

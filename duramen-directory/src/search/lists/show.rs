@@ -147,7 +147,8 @@ impl Added {
     /// entry's own.
     fn put(&mut self, schema: &Schema, attribute: &Attribute, value: &[u8]) {
         let is_class = attribute.id == schema.known().object_class;
-        let is_structural = is_class && schema.find_class(value).is_none_or(|class| class.kind == ClassKind::Structural);
+        let is_structural =
+            is_class && schema.find_class(value).is_none_or(|class| class.kind == ClassKind::Structural);
         let is_full = attribute.single_value && !self.forms.is_empty();
         if !is_structural && !is_full && self.forms.insert(form(schema, attribute.equality, value)) {
             self.values.push(value.to_vec());
@@ -220,7 +221,10 @@ fn together(view: &View<'_, '_>, added: &[Added]) -> Result<Vec<u8>> {
         let values = values.iter().chain(&added.values);
         builder.attribute(added.id, (false, has_options(added)), &added.description, values);
     }
-    entry.attributes().filter(|stored| schema.is_operational(stored.id)).for_each(|stored| builder.stored(&stored, true));
+    entry
+        .attributes()
+        .filter(|stored| schema.is_operational(stored.id))
+        .for_each(|stored| builder.stored(&stored, true));
     for added in operational {
         builder.attribute(added.id, (true, has_options(added)), &added.description, &added.values);
     }
