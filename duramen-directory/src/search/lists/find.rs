@@ -3,8 +3,7 @@
 //! Invariant: to be found takes what it would take a client: leave to search at the base, for what the filter asks, and to read
 //! the entry. Referral objects are entries like others, and aliases are not followed.
 
-use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::matching::Rule;
@@ -34,7 +33,7 @@ pub(super) struct Bound {
     is_whole: bool,
     test: Test,
     /// Whether the base may be searched, once that was asked.
-    is_open: Cell<Option<bool>>,
+    is_open: OnceLock<bool>,
 }
 
 impl Bound {
@@ -53,7 +52,7 @@ impl Bound {
         let test = if parts.len() == 1 { parts.swap_remove(0) } else { Test::And(parts) };
         let is_suffix = names::parent(&scene.tables.entry()?, base)? == 0;
         let is_whole = is_suffix && scene.state.suffixes.len() == 1 && source.scope == Scope::Subtree;
-        Ok(Some(Bound { source, base, is_whole, test, is_open: Cell::default() }))
+        Ok(Some(Bound { source, base, is_whole, test, is_open: OnceLock::new() }))
     }
 
     /// Attributes that the URL names.
@@ -81,13 +80,12 @@ impl Bound {
     /// Whether the base may be searched.
     pub fn is_open(&self, scene: &Scene<'_>) -> Result<bool> {
         if let Some(known) = self.is_open.get() {
-            return Ok(known);
+            return Ok(*known);
         }
         let entry = names::entry(&scene.tables.entry()?, self.base)?;
         let name = scene.name_of(self.base, &entry)?;
         let is_open = View::new(scene, self.base, entry, &name).allows(What::Entry, Level::Search);
-        self.is_open.set(Some(is_open));
-        Ok(is_open)
+        Ok(*self.is_open.get_or_init(|| is_open))
     }
 
     /// Whether it finds an entry, which is seen as whoever searches sees it.

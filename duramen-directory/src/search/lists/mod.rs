@@ -8,8 +8,10 @@
 //! | `find` | a URL bound to the directory: what it finds, whether an entry is among that |
 //! | `show` | an entry with what its URLs find |
 //! | `resolve` | filters about what is shown |
+//! | `memory` | what a thread remembers of groups |
 
 mod find;
+mod memory;
 mod resolve;
 mod show;
 
@@ -34,6 +36,7 @@ use crate::tables::{Id, read_id};
 use crate::view::{Members, MoreGroups, Scene, View};
 
 use find::Bound;
+use memory::Occasion;
 
 /// So many entries are looked at in one go at most, for what an entry or a filter needs: nobody else is served by the thread
 /// meanwhile.
@@ -49,7 +52,7 @@ pub(crate) struct Lists {
     requester: Requester,
     deadline: Option<Instant>,
     /// All groups, once somebody has asked for them.
-    groups: OnceCell<Vec<Group>>,
+    groups: OnceCell<Arc<Vec<Group>>>,
     /// How many entries were looked at in one go.
     looked_at: Cell<u64>,
 }
@@ -171,6 +174,10 @@ impl Lists {
         if let Some(groups) = self.groups.get() {
             return Ok(groups);
         }
+        let occasion = Occasion::of(self.inner.number, scene, &self.requester);
+        if let Some(known) = occasion.as_ref().and_then(Occasion::recall) {
+            return Ok(self.groups.get_or_init(|| known));
+        }
         let mut groups = Vec::new();
         for (n, list) in scene.state.dynamic.lists.iter().enumerate() {
             if matches!(list.gives, Gives::Members { .. }) {
@@ -181,6 +188,8 @@ impl Lists {
                 })?;
             }
         }
+        let groups = Arc::new(groups);
+        occasion.into_iter().for_each(|occasion| occasion.remember(&groups));
         Ok(self.groups.get_or_init(|| groups))
     }
 
