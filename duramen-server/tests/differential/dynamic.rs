@@ -9,7 +9,7 @@ use crate::answer::Answer;
 use crate::controls::Kind;
 use crate::request::{Bytes, Operation, Request, Search};
 use crate::servers::SUFFIX;
-use crate::{Pair, World, mend, play_worlds, world};
+use crate::{FAILED, Pair, World, mend, play_worlds, world};
 
 /// There is somebody whom alice may not see, and something that she may not search for.
 const ACCESS: &str = "access to attrs=userPassword by anonymous auth by users write\n\
@@ -257,8 +257,16 @@ impl Playing {
 const NO_GROUPS: [&str; 1] = ["cn=unique,ou=groups,dc=example,dc=com"];
 
 /// An answer without what is meant to be different.
-fn without(answer: &Answer) -> Answer {
+fn without(request: &Request, answer: &Answer) -> Answer {
     let mut answer = answer.clone();
+    // Of such lists slapd shows nothing to who does not ask for what is renamed, too.
+    let is_partly = |search: &Search| {
+        let asked = &search.attributes;
+        !asked.is_empty() && !asked.iter().any(|name| ["*", "seeAlso"].contains(&name.as_str()))
+    };
+    if matches!(&request.operation, Operation::Search(search) if is_partly(search)) {
+        answer.entries.retain(|found, _| !ROLES.iter().any(|cn| *found == name(cn)));
+    }
     for entry in answer.entries.values_mut() {
         if let Some(groups) = entry.get_mut("memberof") {
             groups.retain(|group| !NO_GROUPS.iter().any(|none| *group == Bytes::from(*none)));
@@ -271,11 +279,12 @@ fn without(answer: &Answer) -> Answer {
 /// Whether two answers are the same, or differ as they are meant to.
 fn is_meant(request: &Request, at: usize, (theirs, ours): &(Answer, Answer)) -> bool {
     if let Operation::Compare { .. } = request.operation {
-        // slapd tells who may not see a member that it is one, and of what is no entry that there is no such attribute.
+        // slapd tells who may not see a member that it is one, of what is no entry that there is no such attribute, and fails
+        // over a URL whose filter is none.
         let codes = (theirs.code, ours.code);
-        return codes.0 == codes.1 || codes == (16, 5) || (at > 0 && codes == (6, 5));
+        return codes.0 == codes.1 || codes == (16, 5) || codes.0 == FAILED || (at > 0 && codes == (6, 5));
     }
-    without(theirs) == without(ours)
+    without(request, theirs) == without(request, ours)
 }
 
 #[test]
