@@ -130,15 +130,24 @@ impl Case<'_> {
 
     /// Whether both found the same entries, and duramend shows all values that slapd shows, and perhaps more that match.
     pub fn ours_shows_more(&self) -> bool {
-        let is_part = |theirs: &Entry, ours: &Entry| {
-            theirs.iter().all(|(name, values)| ours.get(name).is_some_and(|others| values.is_subset(others)))
+        self.shows_more(self.ours, self.theirs)
+    }
+
+    /// As [`Case::ours_shows_more`], the other way round.
+    pub fn theirs_shows_more(&self) -> bool {
+        self.shows_more(self.theirs, self.ours)
+    }
+
+    fn shows_more(&self, more: &Answer, less: &Answer) -> bool {
+        let is_part = |less: &Entry, more: &Entry| {
+            less.iter().all(|(name, values)| more.get(name).is_some_and(|others| values.is_subset(others)))
         };
-        let mut pairs = self.theirs.entries.iter().zip(&self.ours.entries);
+        let mut pairs = less.entries.iter().zip(&more.entries);
         let with = Answer { entries: self.ours.entries.clone(), ..self.theirs.clone() };
         self.has(|kind| matches!(kind, Kind::MatchedValues(_)))
             && with == *self.ours
-            && self.theirs.entries.len() == self.ours.entries.len()
-            && pairs.all(|((name, theirs), (other, ours))| name == other && is_part(theirs, ours))
+            && less.entries.len() == more.entries.len()
+            && pairs.all(|((name, less), (other, more))| name == other && is_part(less, more))
     }
 
     /// Whether it is perhaps nobody who asks: nobody from the beginning, or a guest who binds on the way.
