@@ -478,6 +478,19 @@ fn who_comes_after_the_last_one_does_not_go_on_with_what_cannot_be() {
 }
 
 #[test]
+fn snapshots_are_told_in_their_order_whatever_slots_their_readers_have() {
+    let shared = Place::new().first(4);
+    let (first, _) = shared.begin_read(Stay::Long).unwrap();
+    shared.publish(&commit(5)).unwrap();
+    shared.begin_read(Stay::Long).unwrap();
+    shared.end_read(first);
+    shared.publish(&commit(6)).unwrap();
+    // A thread that has not read yet takes the first slot that is free.
+    std::thread::scope(|threads| threads.spawn(|| shared.begin_read(Stay::Long).unwrap()).join().unwrap());
+    assert_eq!(live(&shared), [5, 6]);
+}
+
+#[test]
 fn a_lock_file_vouches_for_what_was_published_last_whether_or_not_somebody_goes_on_with_it() {
     let ours = [1, 2, 3, 4, 5, 6];
     let place = Place::new();

@@ -114,6 +114,7 @@ fn range_of(txnid: Txnid) -> Result<Range<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::fork::in_forked_child;
     use proptest::prelude::*;
     use std::fs::OpenOptions;
 
@@ -163,6 +164,19 @@ mod tests {
         assert!(lock::try_lock(&other, 0..i64::MAX as u64, Kind::Exclusive).unwrap());
         assert_eq!(unregistered(temporary.as_file(), Txnid(9)).unwrap(), Some(Vec::new()));
         assert!(UnregisteredReader::new(read_only(temporary.path())).hold(Txnid(7)).is_err());
+    }
+
+    #[test]
+    fn what_a_forked_child_does_takes_nothing_from_its_parent() {
+        let temporary = tempfile::NamedTempFile::new().unwrap();
+        let mut reader = Some(UnregisteredReader::new(read_only(temporary.path())));
+        reader.as_ref().unwrap().hold(Txnid(5)).unwrap();
+        assert!(in_forked_child(|| {
+            let inherited = reader.take().unwrap();
+            inherited.keep_only(&[]);
+            matches!(inherited.hold(Txnid(6)), Err(Error::Forked))
+        }));
+        assert_eq!(unregistered(temporary.as_file(), Txnid(9)).unwrap(), Some(txnids(&[5])));
     }
 
     proptest! {
