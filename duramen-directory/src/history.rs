@@ -4,12 +4,15 @@
 //!
 //! | key | value |
 //! |---|---|
-//! | 0 (8 bytes) | the number from which on no change is missing; the number up to which entries came with numbers of their own |
+//! | 0 (8 bytes) | the number from which on no change is missing; the number up to which entries came with numbers of their own; what was known then of copies of what [several servers change](known.rs) |
+//! | a number, and the greatest of 4 bytes | from then on this is known of such copies |
 //! | the change's number: microseconds since 1970 (8 bytes); of those behind the first that have one number, which (4 bytes) | kind, id of the entry; of one that was renamed the key of its name until then, of one that was deleted its UUID, that key and its name |
 //!
 //! Invariants: numbers grow in the order of commits, whatever the clock says and whichever process writes. Each change of table
 //! `entry` is noted in its own transaction: where that table was changed later than this one, by a program that knows nothing
 //! of it, it is begun anew, and clients have to ask for all content.
+
+mod known;
 
 use duramen::{Result, Table, WriteTxn};
 
@@ -18,6 +21,10 @@ use crate::entry::Entry;
 use crate::failure::{self, damaged};
 use crate::schema::Schema;
 use crate::tables::{ENTRY, HISTORY, Id, Ids, read_id};
+
+use known::{IN_HEAD, KNOWN, known_at};
+
+pub(crate) use known::{common, note_known};
 
 /// The key under which it says since when nothing is missing.
 const HEAD: [u8; 8] = [0; 8];
@@ -31,13 +38,6 @@ pub(crate) type Uuid = [u8; 16];
 pub(crate) fn uuid_of(schema: &Schema, entry: &Entry<'_>) -> Option<Uuid> {
     let found = entry.of_type(schema.known().entry_uuid).next()?.values().iter().next()?;
     uuid::Uuid::try_parse_ascii(found).ok().map(uuid::Uuid::into_bytes)
-}
-
-/// The change sequence numbers that a provider's cookie names, as OpenLDAP and this server write them.
-pub(crate) fn numbers_of(cookie: &[u8]) -> impl Iterator<Item = &str> {
-    let text = std::str::from_utf8(cookie).unwrap_or_default();
-    let numbers = text.split(',').find_map(|field| field.strip_prefix("csn=")).unwrap_or_default();
-    numbers.split(';').filter(|number| Moment::of_csn(number.as_bytes()).is_some())
 }
 
 /// A change of an entry.
@@ -129,9 +129,10 @@ pub(crate) fn after<'t>(
     number: Moment,
 ) -> Result<impl Iterator<Item = failure::Result<Change>> + use<'t>> {
     let from = number.0.saturating_add(1).to_be_bytes();
-    Ok(history.range(from..)?.map(|item| {
-        let (key, value) = item?;
-        decode(key, value).ok_or_else(|| damaged("table `history`"))
+    Ok(history.range(from..)?.filter_map(|item| match item {
+        Ok((_, value)) if value.first() == Some(&KNOWN) => None,
+        Ok((key, value)) => Some(decode(key, value).ok_or_else(|| damaged("table `history`"))),
+        Err(error) => Some(Err(error.into())),
     }))
 }
 
@@ -187,17 +188,30 @@ pub(crate) fn begin(txn: &mut WriteTxn<'_>, kept: u32, now: Moment) -> Result<()
     }
     let start = next(&txn.view(history)?, now)?;
     txn.table_by_id(history)?.clear()?;
-    put_head(txn, history, start, start)
+    put_head(txn, history, (start, start), &[])
 }
 
-fn put_head(txn: &mut WriteTxn<'_>, history: duramen::TableId, start: Moment, foreign: Moment) -> Result<()> {
-    txn.put(history, HEAD, [start.0.to_be_bytes(), foreign.0.to_be_bytes()].concat())
+/// Writes from where on no change is missing, up to where entries have come with numbers of their own, and what was known then.
+fn put_head(
+    txn: &mut WriteTxn<'_>,
+    history: duramen::TableId,
+    (start, foreign): (Moment, Moment),
+    known: &[u8],
+) -> Result<()> {
+    txn.put(history, HEAD, [&start.0.to_be_bytes()[..], &foreign.0.to_be_bytes(), known].concat())
+}
+
+/// As [`put_head`], of what was known as it is written there.
+fn move_head(txn: &mut WriteTxn<'_>, ids: Ids, (start, foreign): (Option<Moment>, Moment)) -> Result<()> {
+    let head = txn.view(ids.history)?.get(HEAD)?.unwrap_or_default().to_vec();
+    let start = start.unwrap_or(Moment(number(&head)));
+    put_head(txn, ids.history, (start, foreign), head.get(IN_HEAD..).unwrap_or_default())
 }
 
 /// Begins it anew from a change that another server has made, as of which the directory is a copy of that one.
 pub(crate) fn restart(txn: &mut WriteTxn<'_>, ids: Ids, number: Moment) -> Result<()> {
     txn.table_by_id(ids.history)?.clear()?;
-    put_head(txn, ids.history, number, number)
+    put_head(txn, ids.history, (number, number), &[])
 }
 
 /// Has the newest change be one of another number, which is greater: whoever knows of it already is told again, and knows then
@@ -210,10 +224,8 @@ pub(crate) fn advance(txn: &mut WriteTxn<'_>, ids: Ids, to: Moment) -> Result<()
     }
     txn.table_by_id(ids.history)?.delete(&key)?;
     txn.put(ids.history, to.0.to_be_bytes(), value)?;
-    let head =
-        txn.view(ids.history)?.get(HEAD)?.map(|head| [0, 8].map(|at| number(head.get(at..).unwrap_or_default())));
-    let [start, foreign] = head.unwrap_or_default();
-    put_head(txn, ids.history, Moment(start), Moment(foreign.max(to.0)))
+    let foreign = txn.view(ids.history)?.get(HEAD)?.map_or(0, |head| number(head.get(8..).unwrap_or_default()));
+    move_head(txn, ids, (None, Moment(foreign.max(to.0))))
 }
 
 /// Has this table change with that of entries, where nobody is told of what changes: else it would seem to be missing.
@@ -248,14 +260,13 @@ impl Notes {
             // The number before stayed free.
             let start = Moment(first.number.0 - 1);
             txn.table_by_id(ids.history)?.clear()?;
-            put_head(txn, ids.history, start, start)?;
+            put_head(txn, ids.history, (start, start), &[])?;
         }
         for change in &self.changes {
             txn.put(ids.history, key_of(change), encode(change))?;
         }
         if let Some(foreign) = self.foreign {
-            let start = txn.view(ids.history)?.get(HEAD)?.map_or(0, number);
-            put_head(txn, ids.history, Moment(start), foreign)?;
+            move_head(txn, ids, (None, foreign))?;
         }
         self.trim(txn, ids)
     }
@@ -273,8 +284,9 @@ impl Notes {
         let Some(last) = rest.nth(surplus - 1).transpose()?.map(|(key, _)| number(key)) else { return Ok(()) };
         let foreign = history.get(HEAD)?.map_or(0, |head| number(head.get(8..).unwrap_or_default()));
         drop(rest);
+        let known = known_at(&history, Moment(last))?;
         // With all that have this number.
         txn.table_by_id(ids.history)?.delete_range(1u64.to_be_bytes()..last.saturating_add(1).to_be_bytes())?;
-        put_head(txn, ids.history, Moment(last), Moment(foreign))
+        put_head(txn, ids.history, (Moment(last), Moment(foreign)), &known)
     }
 }

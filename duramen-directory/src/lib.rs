@@ -50,6 +50,7 @@ mod index;
 mod inner;
 mod inquiry;
 mod judge;
+mod knowledge;
 mod large;
 mod meta;
 mod names;

@@ -17,6 +17,7 @@ use crate::error::OpenError;
 use crate::faults;
 use crate::history;
 use crate::index::Indices;
+use crate::knowledge::Knowledge;
 use crate::meta;
 use crate::names::{self, Suffix};
 use crate::policy::{InForce, Policies};
@@ -72,6 +73,13 @@ impl State {
     /// The copy that a normalized name belongs to, if it does to one.
     pub fn copy_of(&self, name: &str) -> Option<&Copied> {
         self.copies.iter().find(|copy| names::below_suffix(name, &copy.suffix.normalized).is_some())
+    }
+
+    /// Which changes are known of several servers that make some of what is below a normalized name, if it is a copy of that.
+    pub fn knowledge(&self, tables: &Tables<'_>, name: &str) -> duramen::Result<Option<Knowledge>> {
+        let (Some(copy), Some(table)) = (self.copy_of(name), tables.copy()?) else { return Ok(None) };
+        let known = Knowledge::of_cookie(table.get(&copy.suffix.normalized)?.unwrap_or_default());
+        Ok(Some(known).filter(Knowledge::is_of_several))
     }
 
     /// Whether updates search for what values may be, which may take long without an index.

@@ -16,6 +16,7 @@ use crate::failure::{Result, damaged};
 use crate::filter::{Compiler, Derived, Evaluation, Test, check_depth, each_value, member_types};
 use crate::history;
 use crate::index::{self, Reach, Set};
+use crate::knowledge::numbers_of;
 use crate::names::{self, Found, Naming};
 use crate::requester::Requester;
 
@@ -301,11 +302,13 @@ impl View<'_, '_> {
             each(self.child_count()?.to_string().as_bytes());
         } else if id == known.context_csn && self.id != 0 && self.entry.parent == 0 {
             // What suffixes have (OpenLDAP): of which change the directory is, or of which it is a copy.
-            if let Some(copy) = self.scene.state.copy_of(self.normalized()) {
+            if let Some(known) = self.scene.state.knowledge(&self.scene.tables, self.normalized())? {
+                known.numbers().for_each(|number| each(number.as_bytes()));
+            } else if let Some(copy) = self.scene.state.copy_of(self.normalized()) {
                 if let Some(table) = self.scene.tables.copy()?
                     && let Some(cookie) = table.get(&copy.suffix.normalized)?
                 {
-                    history::numbers_of(cookie).for_each(|number| each(number.as_bytes()));
+                    numbers_of(cookie).for_each(|number| each(number.as_bytes()));
                 }
             } else if self.scene.state.history > 0
                 && let Some(span) = history::span(&self.scene.tables.entry()?, &self.scene.tables.history()?)?

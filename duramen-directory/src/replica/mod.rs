@@ -29,6 +29,7 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
 use crate::history::{self, Uuid, uuid_of};
 use crate::inner::Inner;
+use crate::knowledge::{Knowledge, numbers_of};
 use crate::meta;
 use crate::names;
 use crate::state::State;
@@ -143,6 +144,8 @@ pub struct Replica {
     is_settled: bool,
     /// What the copy is as of; `None` as long as it was never complete.
     as_of: Option<Vec<u8>>,
+    /// Which changes the copy has had since before this provider was asked.
+    asked: Knowledge,
     counts: Counts,
 }
 
@@ -166,6 +169,7 @@ impl Replica {
             lacks_some: false,
             is_settled: false,
             as_of: None,
+            asked: Knowledge::default(),
             counts: Counts::default(),
         };
         replica.as_of = replica.kept()?;
@@ -189,7 +193,7 @@ impl Replica {
 
     /// The numbers of the changes that the copy is as of, where the provider's cookies tell them.
     pub fn numbers(&self) -> Vec<String> {
-        self.as_of.iter().flat_map(|cookie| history::numbers_of(cookie)).map(str::to_string).collect()
+        self.as_of.iter().flat_map(|cookie| numbers_of(cookie)).map(str::to_string).collect()
     }
 
     /// When the newest change was made that the copy has, where the provider's cookies tell that.
@@ -224,11 +228,12 @@ impl Replica {
         self.is_from_scratch |= self.has_lost_its_way()?;
         let cookie = self.as_of.clone().filter(|_| !self.is_from_scratch).unwrap_or_default();
         self.asks_for_all = cookie.is_empty();
+        self.asked = Knowledge::of_cookie(&cookie);
         self.phase = Phase::new(&cookie);
         self.unsettled = Unsettled::default();
         self.lacks_some = false;
         self.is_settled = false;
-        Ok(cookie)
+        Ok(cookie::to_ask(&cookie))
     }
 
     /// Brings the copy further by what was heard, which is there once this returns, together with the cookie that stands for
@@ -240,10 +245,13 @@ impl Replica {
         let mut acts = Vec::new();
         let end = heard.iter().find_map(|heard| self.phase.hear(heard, &mut acts));
         let (mut gone, mut acts) = (Vec::new(), acts.as_slice());
-        while let Some(place) = acts.iter().position(|act| *act == Act::Prune) {
+        let prune = |(place, act): (usize, &Act<'_>)| {
+            if let Act::Prune(cookie) = act { Some((place, Knowledge::of_cookie(cookie))) } else { None }
+        };
+        while let Some((place, known)) = acts.iter().enumerate().find_map(prune) {
             self.transact(&gone, &acts[..place], keep_on)?;
             acts = &acts[place + 1..];
-            gone = self.absent()?;
+            gone = self.absent(&known)?;
             while gone.len() > PRUNED_AT_ONCE {
                 let rest = gone.split_off(PRUNED_AT_ONCE);
                 self.transact(&gone, &[], keep_on)?;
@@ -288,13 +296,14 @@ impl Replica {
         }
         let state = self.inner.state_in(&txn, ids)?;
         let base = self.check(&state)?;
-        let cookie = acts.iter().rev().find_map(|act| if let Act::AsOf(cookie) = act { Some(cookie) } else { None });
-        let (now, as_of) = (self.inner.clock.now(), cookie.and_then(|cookie| cookie::moment_of(cookie)));
+        let cookie = self.as_of_behind(acts);
+        let (now, as_of) = (self.inner.clock.now(), cookie.as_deref().and_then(cookie::moment_of));
         let numbered = writer::number_of((&mut txn, ids), &state, now, as_of, self.asks_for_all)?;
         let made = self.make((&mut txn, ids), (&state, &base), numbered, (gone, acts))?;
-        let cookie = cookie.cloned().or_else(|| self.overtakes().then(Vec::new));
+        let cookie = cookie.or_else(|| self.overtakes().then(Vec::new));
         let is_settled = self.is_settled || acts.iter().any(|act| matches!(act, Act::AsOf(_)));
         self.keep_as_of(&mut txn, cookie.as_deref(), is_settled)?;
+        self.note_known((&mut txn, ids), (cookie.as_deref(), made.counts), numbered)?;
         txn.commit()?;
         self.is_settled = is_settled;
         made.renames.into_iter().for_each(|commit| self.inner.changes.confirm(commit));
@@ -322,6 +331,34 @@ impl Replica {
         Ok(())
     }
 
+    /// What the copy is as of behind these, if they say so. Where several servers change what is copied, each cookie behind a
+    /// refresh says what is known of one of them.
+    fn as_of_behind(&self, acts: &[Act<'_>]) -> Option<Vec<u8>> {
+        let told = acts.iter().filter_map(|act| if let Act::AsOf(cookie) = act { Some(cookie) } else { None });
+        let is_begun_anew = self.asks_for_all && !self.is_settled;
+        let before = self.as_of.clone().filter(|_| !is_begun_anew);
+        told.fold(None, |behind, told| match behind.as_ref().or(before.as_ref()) {
+            Some(before) => Some(cookie::merged(before, told)),
+            None => Some(told.clone()),
+        })
+    }
+
+    /// Notes what is known now, where several servers make changes and clients are told of what is changed here.
+    fn note_known(
+        &self,
+        (txn, ids): (&mut WriteTxn<'_>, Ids),
+        (cookie, counts): (Option<&[u8]>, Counts),
+        numbered: Numbered,
+    ) -> Result<()> {
+        let (Numbered::By(number) | Numbered::Anew(number), Some(cookie)) = (numbered, cookie) else { return Ok(()) };
+        let (before, now) = (self.as_of.as_deref().unwrap_or_default(), Knowledge::of_cookie(cookie));
+        let is_news = counts.put + counts.deleted > 0 || Knowledge::of_cookie(before) != now;
+        if now.is_of_several() && is_news {
+            history::note_known(txn, ids, number)?;
+        }
+        Ok(())
+    }
+
     /// Writes it all, but for the cookie.
     fn make(
         &mut self,
@@ -333,9 +370,12 @@ impl Replica {
         let number = if let Numbered::By(number) = numbered { Some(number) } else { None };
         let mut writer = Writer::new(&self.inner, (txn, ids), state, (base, &mut self.unsettled), number);
         gone.iter().try_for_each(|uuid| writer.delete(uuid))?;
+        let goes_on = self.asked.is_of_several();
         let mut is_end = false;
         for act in acts {
             match act {
+                Act::Put(entry, uuid) | Act::News(entry, uuid)
+                    if goes_on && writer.is_outdated(entry, *uuid, &self.asked)? => {}
                 Act::Put(entry, uuid) => writer.put(entry, *uuid)?,
                 Act::News(entry, uuid) => writer.put_newer(entry, *uuid)?,
                 Act::Keep(uuid) => self.lacks_some |= !writer.keep(uuid)?,
@@ -343,7 +383,7 @@ impl Replica {
                 // What follows may have other names already.
                 Act::AsOf(_) if !writer.settle()? => return Err(self.contradiction()),
                 Act::AsOf(_) => is_end = true,
-                Act::Prune => {}
+                Act::Prune(_) => {}
             }
         }
         let made = writer.finish()?;
@@ -428,8 +468,9 @@ impl Replica {
         Ok(())
     }
 
-    /// The entries of the copy that have neither been put nor kept.
-    fn absent(&mut self) -> Result<Vec<Uuid>, ReplicaError> {
+    /// The entries of the copy that have neither been put nor kept. Where several servers make changes, only those of which the
+    /// provider knows: others have not come to it yet.
+    fn absent(&mut self, known: &Knowledge) -> Result<Vec<Uuid>, ReplicaError> {
         let snapshot = self.inner.db.read()?;
         let (state, tables) = (self.inner.state_of(&snapshot)?, Tables::Snapshot(&snapshot));
         let base = names::find_entry(&tables.name()?, &state.suffixes, &self.normalized)?;
@@ -449,6 +490,11 @@ impl Replica {
                 self.text
             );
         }
+        let number = state.schema.known().entry_csn;
+        let is_known = |entry: &Entry<'_>| {
+            let number = entry.of_type(number).flat_map(|found| found.values()).next();
+            number.is_none_or(|number| known.covers(number))
+        };
         let entries = tables.entry()?;
         let (mut absent, is_alone) = (Vec::new(), state.suffixes.len() == 1);
         for item in entries.iter() {
@@ -457,6 +503,7 @@ impl Replica {
                 return Err(damaged("an entry").into());
             };
             if !self.unsettled.present.contains(id)
+                && (!self.asked.is_of_several() || is_known(&entry))
                 && let Some(uuid) = uuid_of(&state.schema, &entry)
                 && (is_alone || names::is_within(&entries, id, base)?)
             {

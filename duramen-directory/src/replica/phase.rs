@@ -43,8 +43,9 @@ pub(super) enum Act<'a> {
     Keep(Uuid),
     /// The entry is gone.
     Delete(Uuid),
-    /// What has neither been put nor kept since the beginning is gone.
-    Prune,
+    /// What has neither been put nor kept since the beginning is gone, as far as the provider knows of it: that is what this
+    /// cookie says.
+    Prune(Vec<u8>),
     /// With all before it, the copy is as of this.
     AsOf(Vec<u8>),
 }
@@ -152,7 +153,7 @@ impl Phase {
 
     fn prune(&mut self, acts: &mut Vec<Act<'_>>) {
         self.is_pruned = true;
-        acts.push(Act::Prune);
+        acts.push(Act::Prune(self.cookie.clone().unwrap_or_default()));
     }
 
     fn cookie(&mut self, cookie: Option<&[u8]>, acts: &mut Vec<Act<'_>>) {
@@ -186,6 +187,10 @@ mod tests {
         Act::Put(SearchEntry { name: "dc=x", attributes: List::default() }, uuid)
     }
 
+    fn prune<'a>(cookie: &str) -> Act<'a> {
+        Act::Prune(cookie.as_bytes().to_vec())
+    }
+
     fn as_of<'a>(cookie: &str) -> Act<'a> {
         Act::AsOf(cookie.as_bytes().to_vec())
     }
@@ -215,7 +220,7 @@ mod tests {
             ids(false, &set),
             Heard::Info(SyncInfo::RefreshPresent { cookie: Some(b"end"), done: true }),
         ];
-        assert_eq!(acts(&heard).0, [put(A), Act::Keep(B), Act::Prune, as_of("end")]);
+        assert_eq!(acts(&heard).0, [put(A), Act::Keep(B), prune("end"), as_of("end")]);
     }
 
     #[test]
@@ -236,7 +241,7 @@ mod tests {
         let told = |heard: &[Heard<'_>]| {
             let (mut phase, mut acts) = (Phase::new(b""), Vec::new());
             heard.iter().for_each(|heard| drop(phase.hear(heard, &mut acts)));
-            acts.iter().map(|act| if *act == Act::Prune { "prune" } else { "" }).collect::<String>()
+            acts.iter().map(|act| if matches!(act, Act::Prune(_)) { "prune" } else { "" }).collect::<String>()
         };
         assert_eq!(told(&[entry(SyncState::Add, A, None), end(true)]), "prune");
         assert_eq!(told(&[entry(SyncState::Add, A, None), end(false)]), "");
@@ -260,7 +265,7 @@ mod tests {
             ids(true, &set),
             Heard::Info(SyncInfo::RefreshDelete { cookie: None, done: true }),
         ];
-        assert_eq!(acts(&heard).0, [Act::Keep(A), Act::Prune, Act::Delete(B), as_of("first")]);
+        assert_eq!(acts(&heard).0, [Act::Keep(A), prune("first"), Act::Delete(B), as_of("first")]);
     }
 
     #[test]
@@ -282,7 +287,7 @@ mod tests {
     #[test]
     fn a_search_that_ends_in_order_ends_its_phase_and_another_does_not() {
         let success = || Some(End::Ended(ResultCode::SUCCESS, String::new()));
-        assert_eq!(acts(&[done(ResultCode::SUCCESS, "end", false)]), (vec![Act::Prune, as_of("end")], success()));
+        assert_eq!(acts(&[done(ResultCode::SUCCESS, "end", false)]), (vec![prune("end"), as_of("end")], success()));
         assert_eq!(acts(&[done(ResultCode::SUCCESS, "end", true)]), (vec![as_of("end")], success()));
         // Who says nothing of the copy knows nothing of it.
         let heard = [Heard::Done { code: ResultCode::SUCCESS, diagnostic: "", sync: None }];

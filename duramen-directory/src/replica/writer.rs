@@ -20,6 +20,7 @@ use crate::failure::{Failure, Result, damaged};
 use crate::history::{self, Change, Gone, Uuid, What, uuid_of};
 use crate::index::{KeySet, Reach, equal, merge_all};
 use crate::inner::Inner;
+use crate::knowledge::Knowledge;
 use crate::large;
 use crate::names::{self, Suffix};
 use crate::state::State;
@@ -108,22 +109,40 @@ impl<'w, 't> Writer<'w, 't> {
 
     /// As [`Writer::put`], unless the entry is there as it is then, or later.
     pub fn put_newer(&mut self, sent: &SearchEntry<'_>, uuid: Uuid) -> Result<(), ReplicaError> {
-        let schema = &self.state.schema;
-        let number = sent.attributes.iter().find(|attribute| attribute.description.eq_ignore_ascii_case(ENTRY_CSN));
-        let sent_number = number.and_then(|attribute| attribute.values.iter().next());
-        if let (Some(id), Some(sent_number)) = (self.find(&uuid)?, sent_number) {
-            let entries = self.tables().entry()?;
-            let entry = names::entry(&entries, id)?;
-            let stored = entry.of_type(schema.known().entry_csn).flat_map(|found| found.values()).next();
-            if stored.is_some_and(|stored| stored >= sent_number) {
-                self.counts.unchanged += 1;
-                return Ok(());
-            }
+        if let (Some(id), Some(sent_number)) = (self.find(&uuid)?, number_of_sent(sent))
+            && self.number_of_stored(id)?.is_some_and(|stored| stored.as_slice() >= sent_number)
+        {
+            self.counts.unchanged += 1;
+            return Ok(());
         }
         self.is_in_order = true;
         let put = self.put(sent, uuid);
         self.is_in_order = false;
         put
+    }
+
+    /// Whether an entry, as it was sent, is outdated, where several servers change what is copied: it is another one since, or
+    /// has come and gone, and whoever tells of it has not heard of that yet. `known`: which changes the copy has had for long.
+    pub fn is_outdated(&mut self, sent: &SearchEntry<'_>, uuid: Uuid, known: &Knowledge) -> Result<bool> {
+        let number = number_of_sent(sent).unwrap_or_default();
+        let is_outdated = match self.find(&uuid)? {
+            None => known.covers(number),
+            Some(id) => {
+                let is_older = self.number_of_stored(id)?.is_some_and(|stored| stored.as_slice() > number);
+                self.unsettled.present.extend(Some(id).filter(|_| is_older));
+                is_older
+            }
+        };
+        self.counts.unchanged += u64::from(is_outdated);
+        Ok(is_outdated)
+    }
+
+    /// The number of the last change of an entry that is there.
+    fn number_of_stored(&self, id: Id) -> Result<Option<Vec<u8>>> {
+        let entries = self.tables().entry()?;
+        let entry = names::entry(&entries, id)?;
+        let stored = entry.of_type(self.state.schema.known().entry_csn).flat_map(|found| found.values()).next();
+        Ok(stored.map(<[u8]>::to_vec))
     }
 
     /// Takes note that an entry is there as it was; whether it is.
@@ -324,6 +343,12 @@ impl<'w, 't> Writer<'w, 't> {
         self.note_gone(&mut batch, id, &old, key)?;
         self.write(batch)
     }
+}
+
+/// The number of the last change of an entry that was sent.
+fn number_of_sent<'a>(sent: &SearchEntry<'a>) -> Option<&'a [u8]> {
+    let number = sent.attributes.iter().find(|attribute| attribute.description.eq_ignore_ascii_case(ENTRY_CSN));
+    number.and_then(|attribute| attribute.values.iter().next())
 }
 
 /// Moves values out of an entry that has very many.

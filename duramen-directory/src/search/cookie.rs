@@ -1,9 +1,11 @@
 //! Cookies of content synchronization (RFC 4533), in the form that OpenLDAP gives them: its consumers look into them.
 //!
 //! `rid=001,csn=20260101000000.000000Z#000000#000#000000`: what the client calls itself, and the number of the last change that
-//! its copy has. Of several numbers that with the server's own id, which is 000, counts.
+//! its copy has. Of several numbers that with the server's own id, which is 000, counts; but where several servers make changes
+//! there is one of each, and all count.
 
 use crate::clock::Moment;
+use crate::knowledge::Knowledge;
 
 /// What a client says that its copy is as of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +40,11 @@ pub(super) fn said(cookie: &[u8]) -> Said {
 /// The cookie of a copy that is as of a change.
 pub(super) fn cookie(caller: &str, number: Moment) -> Vec<u8> {
     [b"rid=", caller.as_bytes(), b",csn=", &number.csn()].concat()
+}
+
+/// As [`cookie`], where several servers make changes.
+pub(super) fn cookie_of_several(caller: &str, known: &Knowledge) -> Vec<u8> {
+    format!("rid={caller},csn={}", known.text()).into_bytes()
 }
 
 fn fields(cookie: &[u8]) -> impl Iterator<Item = &str> {

@@ -24,6 +24,7 @@ use super::begin::{Beginning, Found, Purpose};
 use super::cookie::{self, Said};
 use super::course::{self, Told};
 use super::select::{Picker, Selection};
+use super::several::{self, Known};
 use super::{Job, Run, Search, Step};
 use crate::clock::Moment;
 use crate::controls::Controls;
@@ -57,6 +58,8 @@ pub(super) struct Copying {
     caller: String,
     /// The change that the copy is as of afterwards.
     pub as_of: Moment,
+    /// The changes that it has had then, where several servers make them.
+    pub known: Option<Known>,
     phase: Phase,
     /// UUIDs that have yet to be told, one after the other: of what is there in the present phase, of what is gone in the other.
     ids: Vec<Uuid>,
@@ -182,6 +185,7 @@ impl Beginning<'_> {
             return Err(Failure::new(ResultCode::BUSY, text));
         }
         let mut copying = Copying::new(self.inner.clone(), sync, span);
+        copying.known = several::known(self.state, &self.scene.tables, self.request.base)?;
         match purpose {
             Purpose::News(standing) => {
                 copying.is_news = true;
@@ -207,26 +211,34 @@ impl Beginning<'_> {
 
     /// What a client with this cookie is told.
     fn choose(&self, found: &mut Found, copying: &mut Copying, sync: SyncRequest<'_>, span: Span) -> Result<()> {
+        if let Some(known) = &copying.known {
+            let Some(number) = known.common(&self.scene.tables, sync)? else { return Ok(()) };
+            return self.tell_after(found, copying, number);
+        }
         let number = match cookie::said(sync.cookie.unwrap_or_default()) {
             Said::Nothing => return Ok(()),
             Said::Change(number) if number <= span.end => number,
             _ if sync.reload_hint => return Ok(()),
             _ => {
-                let text = "the cookie is none of this directory as it is now: ask for all content, without a cookie";
-                return Err(refresh_required(text));
+                return Err(several::strange());
             }
         };
         if number >= span.start && history::is_known(&self.scene.tables.history()?, span, number)? {
-            let changes = self.changes(number)?;
-            if self.moves_base(found.area.base, &changes)? {
-                return Ok(());
-            }
-            return self.tell_changes(found, copying, &changes, &HashMap::new());
+            return self.tell_after(found, copying, number);
         }
         if number >= span.foreign && self.is_plain(found) {
             copying.phase = Phase::Present(Some(number.csn().to_vec()));
         }
         Ok(())
+    }
+
+    /// What has changed after a number, unless all is told.
+    fn tell_after(&self, found: &mut Found, copying: &mut Copying, number: Moment) -> Result<()> {
+        let changes = self.changes(number)?;
+        if self.moves_base(found.area.base, &changes)? {
+            return Ok(());
+        }
+        self.tell_changes(found, copying, &changes, &HashMap::new())
     }
 
     /// Whether entries come into sight, or go, by their own changes only.
@@ -273,6 +285,7 @@ impl Copying {
             is_news: false,
             caller: cookie::caller(sync.cookie.unwrap_or_default()).to_string(),
             as_of: span.end,
+            known: None,
             phase: Phase::Present(None),
             ids: Vec::new(),
             ids_below: None,
@@ -311,7 +324,7 @@ impl Copying {
     }
 
     pub fn cookie(&self) -> Vec<u8> {
-        cookie::cookie(&self.caller, self.as_of)
+        several::cookie(&self.caller, self.as_of, self.known.as_ref())
     }
 
     /// What the client has, if that is known once it was told all this.
@@ -388,7 +401,9 @@ impl Copying {
     }
 
     fn control(&mut self, state: SyncState, uuid: Uuid) -> Vec<u8> {
-        let cookie = (self.is_news && self.is_last).then(|| self.cookie());
+        // slapd passes over an entry with a cookie whose first number it knows.
+        let is_said = self.is_news && self.is_last && self.known.is_none();
+        let cookie = is_said.then(|| self.cookie());
         self.is_said |= cookie.is_some();
         let (mut value, mut control) = (Vec::new(), Vec::new());
         SyncStateValue { state, uuid, cookie: cookie.as_deref() }.encode(&mut value);

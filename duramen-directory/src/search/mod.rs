@@ -16,6 +16,7 @@ mod page;
 mod portion;
 mod scope;
 mod select;
+mod several;
 mod sort;
 pub(crate) mod special;
 mod standing;

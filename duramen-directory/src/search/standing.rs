@@ -17,8 +17,8 @@ use duramen_ldap::{Payload, oid::control as oid};
 use roaring::RoaringBitmap;
 
 use super::begin::Purpose;
-use super::cookie;
 use super::copying;
+use super::several::{self, Known};
 use super::{Done, Progress, Search};
 use crate::clock::Moment;
 use crate::failure::{Failure, Result};
@@ -42,6 +42,8 @@ pub struct Standing {
     caller: String,
     /// It has heard of all changes up to this one.
     number: Moment,
+    /// The changes that it has heard of then, where several servers make them.
+    known: Option<Known>,
     /// Of these entries it has heard up to a later one.
     ahead: HashMap<Id, Moment>,
     /// What it has, if that is known.
@@ -76,6 +78,7 @@ impl Search {
             base: self.area.base,
             caller: copying.caller().to_string(),
             number: copying.as_of,
+            known: copying.known.take(),
             ahead: HashMap::new(),
             given: copying.take_given(),
             telling: None,
@@ -128,6 +131,7 @@ impl Standing {
     fn heard(&mut self, search: &mut Search) {
         let Some(copying) = &mut search.copying else { return };
         self.number = copying.as_of;
+        self.known = copying.known.take();
         self.given = copying.take_given();
         self.ahead = HashMap::new();
     }
@@ -155,7 +159,7 @@ impl Standing {
     /// The end, of which the client has to ask again: by the cookie of what it has heard.
     fn done(&self, failure: Failure) -> Done {
         let (mut value, mut controls) = (Vec::new(), Vec::new());
-        let cookie = cookie::cookie(&self.caller, self.number);
+        let cookie = several::cookie(&self.caller, self.number, self.known.as_ref());
         SyncDone { cookie: Some(&cookie), refresh_deletes: false }.encode(&mut value);
         let control = Control { oid: oid::SYNC_DONE, critical: false, value: Some(&value) };
         control.write(&mut Writer::new(&mut controls));

@@ -29,6 +29,7 @@ mod replica;
 mod rules;
 mod sample;
 mod searching;
+mod several;
 mod sorting;
 mod structure;
 mod two_programs;

@@ -45,13 +45,13 @@ pub enum Said {
 }
 
 impl Said {
-    fn entry(state: SyncState, uuid: Uuid, name: &str, attributes: &[u8], cookie: Option<&[u8]>) -> Said {
+    pub fn entry(state: SyncState, uuid: Uuid, name: &str, attributes: &[u8], cookie: Option<&[u8]>) -> Said {
         let mut value = Vec::new();
         SyncStateValue { state, uuid, cookie }.encode(&mut value);
         Said::Entry(name.into(), attributes.to_vec(), value)
     }
 
-    fn info(info: &SyncInfo<'_>) -> Said {
+    pub fn info(info: &SyncInfo<'_>) -> Said {
         let mut value = Vec::new();
         info.encode(&mut value);
         Said::Info(value)

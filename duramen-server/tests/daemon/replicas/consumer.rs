@@ -101,7 +101,7 @@ pub fn wait_for_same(provider: &str, consumer: &str, log: &dyn Fn() -> String) {
     let started = Instant::now();
     loop {
         let (there, here) = (content(provider), content(consumer));
-        if there == here && number(provider) == number(consumer) {
+        if there == here && numbers(provider) == numbers(consumer) {
             return;
         }
         if started.elapsed() > PATIENCE {
@@ -115,9 +115,9 @@ pub fn wait_for_same(provider: &str, consumer: &str, log: &dyn Fn() -> String) {
             panic!(
                 "the provider alone has {:#?}, at {:?}; the consumer alone {:#?}, at {:?}; it has logged\n{}",
                 differ(&there, &here),
-                number(provider),
+                numbers(provider),
                 differ(&here, &there),
-                number(consumer),
+                numbers(consumer),
                 end.join("\n")
             );
         }
@@ -179,9 +179,17 @@ pub fn content(url: &str) -> Vec<String> {
 
 /// The number of the change that a server is as of.
 pub fn number(url: &str) -> Option<String> {
+    numbers(url).into_iter().next()
+}
+
+/// The numbers of the changes that a server is as of, one of each server that has made some, in their order.
+pub fn numbers(url: &str) -> Vec<String> {
     let output = search(url, &["-s", "base", "contextCSN"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().find_map(|line| line.strip_prefix("contextCSN: ")).map(str::to_string)
+    let mut numbers: Vec<String> =
+        text.lines().filter_map(|line| line.strip_prefix("contextCSN: ")).map(str::to_string).collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 /// Makes changes, as LDIF has them; those that cannot be are passed over.

@@ -31,6 +31,11 @@ impl Slapd {
 
     /// With more of its configuration, and more of the database's.
     pub fn start_with(global: &str, of_database: &str) -> Slapd {
+        Slapd::start_at(free_port(), global, of_database)
+    }
+
+    /// As [`Slapd::start_with`], at this port.
+    pub fn start_at(port: u16, global: &str, of_database: &str) -> Slapd {
         let dir = tempfile::tempdir().unwrap();
         certificates(dir.path());
         let path = |name: &str| dir.path().join(name).display().to_string();
@@ -42,7 +47,7 @@ impl Slapd {
             path("root.pem"),
         );
         configure_slapd(dir.path(), &global, of_database);
-        let mut slapd = Slapd { child: None, dir, port: free_port(), tls_port: free_port() };
+        let mut slapd = Slapd { child: None, dir, port, tls_port: free_port() };
         slapd.restart();
         slapd
     }

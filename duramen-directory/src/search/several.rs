@@ -1,0 +1,68 @@
+//! Bringing a client's copy up to date (RFC 4533) of what is itself a copy, of what several servers change.
+//!
+//! Owns: what of it the client has not heard of. Must not know: what is said of each entry.
+//!
+//! Other copies of the same have other numbers for their changes, and hear of them in another order. So cookies do not say a number
+//! of this one's, but which changes of each server the copy has had, as OpenLDAP's do: a client may go with it from one to another.
+
+use duramen_ldap::control::SyncRequest;
+use duramen_ldap::message::ResultCode;
+
+use super::cookie::{self, Said};
+use crate::clock::Moment;
+use crate::failure::{Failure, Result};
+use crate::history;
+use crate::knowledge::Knowledge;
+use crate::names;
+use crate::state::State;
+use crate::tables::Tables;
+
+/// What is known of changes that several servers make.
+#[derive(Clone)]
+pub(super) struct Known {
+    /// Up to which change of each all are known.
+    pub changes: Knowledge,
+    /// The suffix, normalized.
+    suffix: String,
+}
+
+/// What is known of the changes of what is below a base, where several servers make them.
+pub(super) fn known(state: &State, tables: &Tables<'_>, base: &str) -> Result<Option<Known>> {
+    let base = names::normalize(&state.schema, base)?;
+    let (Some(changes), Some(copy)) = (state.knowledge(tables, &base)?, state.copy_of(&base)) else { return Ok(None) };
+    Ok(Some(Known { changes, suffix: copy.suffix.normalized.clone() }))
+}
+
+/// What is answered to a cookie that nobody has given for what is here.
+pub(super) fn strange() -> Failure {
+    let text = "the cookie is none of this directory as it is now: ask for all content, without a cookie";
+    Failure::new(ResultCode::SYNC_REFRESH_REQUIRED, text)
+}
+
+/// The cookie of a client whose copy is as of a change.
+pub(super) fn cookie(caller: &str, as_of: Moment, known: Option<&Known>) -> Vec<u8> {
+    match known {
+        Some(known) => cookie::cookie_of_several(caller, &known.changes),
+        None => cookie::cookie(caller, as_of),
+    }
+}
+
+impl Known {
+    /// The number of the change up to which all is known to who asks by a cookie: what came behind it may be known there, too.
+    /// `None` where all is to be told.
+    ///
+    /// # Errors
+    /// Of a cookie that says nothing, and is not to be passed over.
+    pub fn common(&self, tables: &Tables<'_>, sync: SyncRequest<'_>) -> Result<Option<Moment>> {
+        let cookie = sync.cookie.unwrap_or_default();
+        let there = Knowledge::of_cookie(cookie);
+        if there != Knowledge::default() {
+            return Ok(history::common(&tables.history()?, &self.suffix, &there)?);
+        }
+        match cookie::said(cookie) {
+            Said::Nothing => Ok(None),
+            _ if sync.reload_hint => Ok(None),
+            _ => Err(strange()),
+        }
+    }
+}
