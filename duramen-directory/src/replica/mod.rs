@@ -375,7 +375,10 @@ impl Replica {
         for act in acts {
             match act {
                 Act::Put(entry, uuid) | Act::News(entry, uuid)
-                    if goes_on && writer.is_outdated(entry, *uuid, &self.asked)? => {}
+                    if goes_on && let Some(is_there) = writer.outdated(entry, *uuid, &self.asked)? =>
+                {
+                    self.lacks_some |= !is_there;
+                }
                 Act::Put(entry, uuid) => writer.put(entry, *uuid)?,
                 Act::News(entry, uuid) => writer.put_newer(entry, *uuid)?,
                 Act::Keep(uuid) => self.lacks_some |= !writer.keep(uuid)?,
@@ -478,7 +481,9 @@ impl Replica {
         let Some(base) = base.filter(|base| self.unsettled.present.contains(*base)) else {
             return Err(ReplicaError::Empty(self.text.clone()));
         };
-        if std::mem::take(&mut self.lacks_some) {
+        // Who has not heard of all that the copy has may have what is gone.
+        let may_know = !self.asked.is_of_several() || known.includes(&self.asked);
+        if std::mem::take(&mut self.lacks_some) && may_know {
             if !self.asks_for_all {
                 self.is_from_scratch = true;
                 return Err(ReplicaError::Again(

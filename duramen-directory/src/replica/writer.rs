@@ -121,20 +121,21 @@ impl<'w, 't> Writer<'w, 't> {
         put
     }
 
-    /// Whether an entry, as it was sent, is outdated, where several servers change what is copied: it is another one since, or
-    /// has come and gone, and whoever tells of it has not heard of that yet. `known`: which changes the copy has had for long.
-    pub fn is_outdated(&mut self, sent: &SearchEntry<'_>, uuid: Uuid, known: &Knowledge) -> Result<bool> {
+    /// Whether an entry that is outdated, as it was sent, is there at all; `None` where it is news. Where several servers change what
+    /// is copied, it may be another one since, or have come and gone, and whoever tells of it has not heard of that yet. `known`:
+    /// which changes the copy has had for long.
+    pub fn outdated(&mut self, sent: &SearchEntry<'_>, uuid: Uuid, known: &Knowledge) -> Result<Option<bool>> {
         let number = number_of_sent(sent).unwrap_or_default();
-        let is_outdated = match self.find(&uuid)? {
-            None => known.covers(number),
+        let is_there = match self.find(&uuid)? {
+            None => known.covers(number).then_some(false),
             Some(id) => {
                 let is_older = self.number_of_stored(id)?.is_some_and(|stored| stored.as_slice() > number);
                 self.unsettled.present.extend(Some(id).filter(|_| is_older));
-                is_older
+                is_older.then_some(true)
             }
         };
-        self.counts.unchanged += u64::from(is_outdated);
-        Ok(is_outdated)
+        self.counts.unchanged += u64::from(is_there.is_some());
+        Ok(is_there)
     }
 
     /// The number of the last change of an entry that is there.

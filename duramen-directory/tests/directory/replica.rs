@@ -57,7 +57,7 @@ impl Said {
         Said::Info(value)
     }
 
-    fn ids(deletes: bool, ids: &[Uuid]) -> Said {
+    pub fn ids(deletes: bool, ids: &[Uuid]) -> Said {
         let mut buffer = Vec::new();
         let uuids = List::build(&mut buffer, ids.iter().map(|uuid| &uuid[..]));
         Said::info(&SyncInfo::IdSet { cookie: None, deletes, uuids })

@@ -1,6 +1,7 @@
 //! A copy of what several servers change (RFC 4533, OpenLDAP's `multiprovider`): of what each of them tells, of changes of any of them,
 //! and what copies of the copy are told.
 
+use duramen_directory::ReplicaError;
 use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{SyncInfo, SyncState};
@@ -109,6 +110,16 @@ fn what_a_provider_has_not_heard_of_yet_neither_goes_nor_goes_back_nor_comes_aga
         (seconds(&copy), context(&copy)),
         (vec!["u1 5".into(), "u3 6".into(), "u4 8".into()], vec![number(7, 1), number(8, 2)])
     );
+    // Nor does what it says is there, and is gone, come again; but what is lacking is asked for.
+    let (kept, behind) = (context(&copy), cookie(2, &[(3, 1), (9, 2)]));
+    begin(&mut replica);
+    let ids = Said::ids(false, &[TOP, 1, 2, 4].map(uuid));
+    take(&mut replica, &[ids.clone(), present_until(&behind)]).unwrap();
+    assert_eq!((seconds(&copy), context(&copy) > kept), (vec!["u1 5".into(), "u3 6".into(), "u4 8".into()], true));
+    begin(&mut replica);
+    let again = take(&mut replica, &[ids, present_until(&cookie(2, &[(7, 1), (9, 2)]))]).unwrap_err();
+    assert!(matches!(again, ReplicaError::Again(_)), "{again}");
+    let mut replica = crate::replica::replica(&copy);
     // What it knows of, and does not have, is gone.
     begin(&mut replica);
     let end = cookie(2, &[(7, 1), (9, 2)]);

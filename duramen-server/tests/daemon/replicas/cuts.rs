@@ -58,7 +58,7 @@ impl Origin {
 }
 
 /// By the seed that is said, or another.
-fn random() -> fastrand::Rng {
+pub fn random() -> fastrand::Rng {
     let seed = std::env::var("DURAMEN_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
     eprintln!("DURAMEN_SEED={seed}");

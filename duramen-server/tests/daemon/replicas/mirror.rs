@@ -3,13 +3,14 @@
 
 use duramen_sim::port::free_port;
 
-use super::consumer::{change, change_all, content, numbers};
+use super::consumer::{Consumer, change, change_all, content, numbers};
 use super::copy::{folder, people, section, url, wait_for};
+use super::cuts::random;
 use super::line::{Line, Weather};
 use super::provider::Slapd;
 use super::shown::wait_for_provider;
 use super::slapd::{names, random_changes};
-use super::{TOP, person};
+use super::{Provider, TOP, person};
 use crate::process::{ADMINISTRATOR, Daemon, PLAIN};
 
 /// Two slapds, each of which follows the other one over a line.
@@ -122,11 +123,49 @@ fn what_one_of_two_has_not_heard_of_yet_stays_when_it_is_followed() {
 }
 
 #[test]
+fn whatever_happens_copies_of_a_copy_of_two_have_what_both_have_wherever_they_ask() {
+    let mut random = random();
+    let pair = Pair::start(["", "syncprov-sessionlog 50"][random.usize(..2)]);
+    let [one, other] = &pair.slapds;
+    change_all(&one.url(), &format!("{TOP}{}", people(1..60)));
+    pair.wait();
+    change_all(&other.url(), &modify("u1", "of the other"));
+    pair.wait();
+    let near = [one, other].map(|slapd| Line::to(slapd.port, random.u64(..)));
+    let of_middle = section(&[&near[0].url(), &near[1].url()], "answer_seconds = 2");
+    let mut middle = Provider::start_at(folder(), free_port(), &format!("changes = 60\n{of_middle}"));
+    let far = [middle.port, other.port].map(|port| Line::to(port, random.u64(..)));
+    let of_last = format!("{PLAIN}{}", section(&[&far[0].url(), &far[1].url()], "answer_seconds = 2"));
+    let mut last = Daemon::start(folder(), &of_last);
+    let mut consumer = Consumer::of(middle.port, "refreshAndPersist", "");
+    consumer.start();
+    for round in 0..6 {
+        for line in near.iter().chain(&far) {
+            line.turn([Weather::Fair, Weather::Foul, Weather::Closed][random.usize(..3)]);
+        }
+        match random.u8(..5) {
+            0 => last = Daemon::start(last.kill(), &of_last),
+            1 => middle = middle.killed(),
+            2 => consumer.stop(),
+            _ => consumer.restart(),
+        }
+        for slapd in [one, other] {
+            change(&slapd.url(), &random_changes(&mut random, &names(&slapd.url()), 20));
+            pair.wait();
+        }
+        if round % 3 == 2 {
+            near.iter().chain(&far).for_each(|line| line.turn(Weather::Fair));
+            consumer.restart();
+            wait_for(&middle.daemon, &one.url());
+            wait_for(&last, &one.url());
+            consumer.wait_for(&one.url());
+        }
+    }
+}
+
+#[test]
 fn whatever_two_do_a_replica_of_either_has_what_they_have() {
-    let seed = std::env::var("DURAMEN_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
-    eprintln!("DURAMEN_SEED={seed}");
-    let mut random = fastrand::Rng::with_seed(seed);
+    let mut random = random();
     let pair = Pair::start(["", "syncprov-sessionlog 50"][random.usize(..2)]);
     let [one, other] = &pair.slapds;
     change_all(&one.url(), &format!("{TOP}{}", people(1..6)));
