@@ -72,6 +72,10 @@ fn the_sample_is_right_and_what_it_shows_as_default_is_the_default() {
         "refer",
         "regex",
         "restrict",
+        "class",
+        "urls",
+        "member",
+        "renamed",
         "retry_seconds",
         "answer_seconds",
     ];
