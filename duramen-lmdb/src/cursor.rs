@@ -169,7 +169,7 @@ pub(crate) unsafe fn count(cursor: *mut Cursor, out: *mut usize) -> Result {
 #[inline]
 pub(crate) unsafe fn get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVal, op: c_uint) -> Result {
     // SAFETY: as in this function.
-    let Some(item) = (unsafe { glance(cursor, op) }) else { return unsafe { move_by(cursor, key, data, op) } };
+    let Some(item) = (unsafe { glance(cursor, op) }) else { return unsafe { look_and_get(cursor, key, data, op) } };
     // SAFETY: places of the program's for the answer, or null.
     unsafe { give(item.into(), key, data) };
     Ok(())
@@ -182,6 +182,25 @@ unsafe fn glance(cursor: *mut Cursor, op: c_uint) -> Option<Item> {
     let (held, txn) = unsafe { of(cursor).ok()? };
     txn.check().ok()?;
     held.state.glance(held.kind, Op::of(op)?)
+}
+
+/// As [`get`], which has found nothing at hand.
+#[inline(never)]
+unsafe fn look_and_get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVal, op: c_uint) -> Result {
+    // SAFETY: as in this function.
+    let Some(item) = (unsafe { look(cursor, op) }) else { return unsafe { move_by(cursor, key, data, op) } };
+    // SAFETY: places of the program's for the answer, or null.
+    unsafe { give(item.into(), key, data) };
+    Ok(())
+}
+
+/// The entry under a cursor or beside it, if that is at hand.
+#[inline(always)]
+unsafe fn look(cursor: *mut Cursor, op: c_uint) -> Option<Item> {
+    // SAFETY: see the module's head.
+    let (held, txn) = unsafe { of(cursor).ok()? };
+    txn.check().ok()?;
+    held.state.look(txn, held.kind, Op::of(op)?)
 }
 
 #[inline(never)]

@@ -47,10 +47,10 @@ impl State {
     /// The next entry, or the one before, where a reader's cursor has it at hand. `None` says nothing.
     #[inline(always)]
     pub fn glance(&mut self, kind: Kind, op: Op) -> Option<Item> {
+        let Walk::Read(cursor) = &mut self.walk else { return None };
         if kind.names || !is_plain(self.outer, self.inner, kind) {
             return None;
         }
-        let Walk::Read(cursor) = &mut self.walk else { return None };
         let (pair, inner) = match op {
             Op::Next | Op::NextDup if kind.duplicates => (cursor.next_duplicate_at_hand()?, ON),
             Op::Next => (cursor.next_at_hand()?, ON),
@@ -61,8 +61,31 @@ impl State {
         Some(Item::of(pair))
     }
 
-    /// What most scans consist of: looks at an entry, and steps to the next one, or to the one before, that [`State::glance`] has
-    /// not found. `None` where there may be more to it.
+    /// The same for a writer's cursor, and for the entry under a cursor.
+    #[inline(always)]
+    pub fn look(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Option<Item> {
+        if kind.names || !is_plain(self.outer, self.inner, kind) {
+            return None;
+        }
+        let (pair, inner) = match (&mut self.walk, op) {
+            (Walk::Read(cursor), Op::GetCurrent) => (cursor.at_hand()?, self.inner),
+            (Walk::Write(cursor), _) if self.gap == Gap::None => {
+                let writer = txn.writer().ok()?;
+                match op {
+                    Op::Next if !kind.duplicates => (cursor.next_at_hand(writer)?, ON),
+                    Op::Prev if !kind.duplicates => (cursor.prev_at_hand(writer)?, ON_FROM_BEHIND),
+                    Op::GetCurrent => (cursor.at_hand(writer)?, self.inner),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        self.inner = inner;
+        Some(Item::of(pair))
+    }
+
+    /// What most scans consist of: looks at an entry, and steps to the next one, or to the one before, that [`State::glance`] and
+    /// [`State::look`] have not found. `None` where there may be more to it.
     #[inline(always)]
     pub fn glide(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Option<Result<Item>> {
         if !is_plain(self.outer, self.inner, kind) {

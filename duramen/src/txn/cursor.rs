@@ -286,6 +286,12 @@ impl<'t> Cursor<'t> {
         self.near.as_ref()?.step_value(&mut self.position, Direction::Forwards)
     }
 
+    /// What [`Cursor::current`] gives, if that lies in the leaf that the cursor walks in. `None` says nothing.
+    #[inline(always)]
+    pub fn at_hand(&self) -> Option<Pair<'t>> {
+        self.near.as_ref()?.current(&self.position)
+    }
+
     /// As [`Cursor::next_key`], for who has seen already that nothing is at hand.
     #[inline]
     pub fn next_beyond(&mut self) -> Result<Option<Pair<'t>>> {

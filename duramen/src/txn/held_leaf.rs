@@ -64,7 +64,7 @@ impl HeldLeaf {
     }
 
     /// The leaf, if it is as it was.
-    #[inline]
+    #[inline(always)]
     pub(super) fn get<'w>(&mut self, work: &'w Work, table: TableId) -> Option<&mut Near<'w>> {
         if self.stamp? != work.stamp(table.index as usize) {
             return None;

@@ -309,6 +309,36 @@ impl WriteCursor {
         self.position.current(work, self.trunk(work)?)
     }
 
+    /// What [`WriteCursor::current`] gives, if that lies in the leaf that the cursor walks in. `None` says nothing.
+    #[inline(always)]
+    pub fn at_hand<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Option<Pair<'x>> {
+        let work = txn.work();
+        if work.failed { None } else { self.held.get(work, self.table)?.current(&self.position) }
+    }
+
+    /// What [`WriteCursor::next_key`] comes to, if that lies whole in the leaf that the cursor walks in, of a table without
+    /// duplicates. `None` says nothing, and the cursor is where it was.
+    #[inline(always)]
+    pub fn next_at_hand<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Option<Pair<'x>> {
+        self.step_at_hand(txn.work(), Direction::Forwards)
+    }
+
+    /// As [`WriteCursor::next_at_hand`], for [`WriteCursor::prev_key`].
+    #[inline(always)]
+    pub fn prev_at_hand<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Option<Pair<'x>> {
+        self.step_at_hand(txn.work(), Direction::Backwards)
+    }
+
+    #[inline(always)]
+    fn step_at_hand<'x>(&mut self, work: &'x Work, direction: Direction) -> Option<Pair<'x>> {
+        if work.failed {
+            return None;
+        }
+        let pair = self.held.get(work, self.table)?.step_single(&mut self.position, direction)?;
+        self.stand_on_entry((pair.0, &[]));
+        Some(pair)
+    }
+
     /// Opens the leaf around it, if it stands on an entry and is not one that stores over each entry that it comes to: who asks
     /// for what is there is likely to ask for more.
     #[inline]
@@ -330,14 +360,13 @@ impl WriteCursor {
     /// Each movement has its own copy, in which most of the questions are answered.
     #[inline(always)]
     pub(super) fn step<'x>(&mut self, work: &'x Work, step: Step, direction: Direction) -> Result<Option<Pair<'x>>> {
-        work.check()?;
-        let Some(near) = self.held.get(work, self.table) else { return self.step_anew(work, step, direction) };
         if !matches!(step, Step::Duplicate)
-            && let Some(pair) = near.step_single(&mut self.position, direction)
+            && let Some(pair) = self.step_at_hand(work, direction)
         {
-            self.stand_on_entry((pair.0, &[]));
             return Ok(Some(pair));
         }
+        work.check()?;
+        let Some(near) = self.held.get(work, self.table) else { return self.step_anew(work, step, direction) };
         let Some(cell) = step_near!(near, &mut self.position, step, direction) else {
             if matches!(step, Step::Duplicate) {
                 let is_last = near.is_last_value(&self.position, direction);
