@@ -223,6 +223,9 @@ fn put_in_place(work: &mut Work, i: usize, mut guide: Guide<'_>, offer: &Offer<'
     }
     let found = guide.lead(work, i, offer.key)?;
     let path = guide.path;
+    if found && put_in_value(work, i, path, offer) {
+        return Ok(Put::Stored);
+    }
     let is_last = is_at_end(work, path, found)?;
     if let Some(outcome) = refuse(work, i, path, (found, is_last), offer)? {
         return outcome;
@@ -484,9 +487,26 @@ pub(super) fn put_at(work: &mut Work, i: usize, path: &mut Path, key: &[u8], val
     change(work, i, |work, table, orders| put_over(work, Site { table, orders, path }, key, &offer.value))
 }
 
+/// As [`overwrite`], of what is offered for the key at the path, if that is to be stored in any case. The caller notes it for the
+/// log.
+#[inline]
+fn put_in_value(work: &mut Work, i: usize, path: &Path, offer: &Offer<'_>) -> bool {
+    let (Mode::Set, Value::Bytes(value)) = (offer.mode, offer.value) else { return false };
+    !work.tables[i].tree.has_duplicates() && copy_over(work, i, path, value)
+}
+
 /// Gives the key at the path, in a table without duplicates, another value where the old one stands, if that has the
 /// same length and its page is the transaction's own: then nothing moves, and all positions stay good.
 pub(super) fn overwrite(work: &mut Work, i: usize, path: &Path, key: &[u8], value: &[u8]) -> bool {
+    let is_done = copy_over(work, i, path, value);
+    if is_done {
+        ops::put(work, i, key, &Value::Bytes(value));
+    }
+    is_done
+}
+
+#[inline(always)]
+fn copy_over(work: &mut Work, i: usize, path: &Path, value: &[u8]) -> bool {
     let step = path.leaf();
     if !work.is_own(step.page) {
         return false;
@@ -494,7 +514,6 @@ pub(super) fn overwrite(work: &mut Work, i: usize, path: &Path, key: &[u8], valu
     let Some(space) = LeafMut::new(work.page_mut(step.page)).into_plain(step.index, value.len()) else { return false };
     pieces::copy(space, value);
     work.tables[i].overwritten += 1;
-    ops::put(work, i, key, &Value::Bytes(value));
     true
 }
 
