@@ -169,7 +169,11 @@ pub(crate) unsafe fn count(cursor: *mut Cursor, out: *mut usize) -> Result {
 #[inline]
 pub(crate) unsafe fn get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVal, op: c_uint) -> Result {
     // SAFETY: as in this function.
-    let Some(item) = (unsafe { glance(cursor, op) }) else { return unsafe { look_and_get(cursor, key, data, op) } };
+    let Some(item) = (unsafe { glance(cursor, op) }) else {
+        let further = if State::looks(op) { look_and_get } else { move_by };
+        // SAFETY: as in this function.
+        return unsafe { further(cursor, key, data, op) };
+    };
     // SAFETY: places of the program's for the answer, or null.
     unsafe { give(item.into(), key, data) };
     Ok(())

@@ -102,6 +102,15 @@ impl Map {
         Some(unsafe { std::slice::from_raw_parts(self.base().add(start), len) })
     }
 
+    /// As [`Map::bytes`], if nothing has to be mapped for that.
+    #[inline(always)]
+    pub(crate) fn bytes_at_hand(&self, offset: u64, len: usize) -> Option<&[u8]> {
+        let start = usize::try_from(offset).ok()?;
+        let end = start.checked_add(len)?;
+        // SAFETY: as in `bytes`.
+        (end <= self.region.bytes()).then(|| unsafe { std::slice::from_raw_parts(self.base().add(start), len) })
+    }
+
     /// As [`Map::bytes`], a copy of what others may write meanwhile, each eight bytes read at once. Offset and length are
     /// multiples of eight.
     #[inline]

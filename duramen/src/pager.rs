@@ -100,12 +100,34 @@ impl Pager {
     /// A page that may be seen at this horizon.
     #[inline]
     pub(crate) fn page(&self, pgno: Pgno, horizon: Horizon) -> Result<&[u8]> {
-        let bytes = self.raw(pgno, 1, horizon)?;
-        let birth = page::birth(bytes);
-        if birth > horizon.txnid || page::pgno(bytes) != pgno || !self.verified.is(pgno, tag_of(birth)) {
-            self.verify(pgno, bytes, horizon)?;
+        match self.known_page(pgno, horizon) {
+            Some(bytes) => Ok(bytes),
+            None => self.meet_page(pgno, horizon),
         }
+    }
+
+    /// The page, if it has been met before. (Errors are large: what makes room for them costs more than all of this.)
+    #[inline(always)]
+    fn known_page(&self, pgno: Pgno, horizon: Horizon) -> Option<&[u8]> {
+        if pgno.0 < self.first_page || pgno.0 >= horizon.page_count {
+            return None;
+        }
+        let bytes = self.map.bytes_at_hand(pgno.0 << self.shift, self.page_size)?;
+        self.is_verified(pgno, bytes, horizon).then_some(bytes)
+    }
+
+    #[inline(never)]
+    fn meet_page(&self, pgno: Pgno, horizon: Horizon) -> Result<&[u8]> {
+        let bytes = self.raw(pgno, 1, horizon)?;
+        self.verify(pgno, bytes, horizon)?;
         Ok(bytes)
+    }
+
+    /// Whether a page or run was found to be what it should.
+    #[inline(always)]
+    fn is_verified(&self, pgno: Pgno, bytes: &[u8], horizon: Horizon) -> bool {
+        let birth = page::birth(bytes);
+        birth <= horizon.txnid && page::pgno(bytes) == pgno && self.verified.is(pgno, tag_of(birth))
     }
 
     /// The bytes of some pages as they are.
@@ -152,8 +174,7 @@ impl Pager {
     /// A whole run of overflow or space pages, header first, whose payload is `bytes` long if that is given.
     pub(crate) fn run(&self, pgno: Pgno, kind: Kind, bytes: Option<u32>, horizon: Horizon) -> Result<&[u8]> {
         let run = self.unverified_run(pgno, kind, bytes, horizon)?;
-        let birth = page::birth(run);
-        if birth > horizon.txnid || page::pgno(run) != pgno || !self.verified.is(pgno, tag_of(birth)) {
+        if !self.is_verified(pgno, run, horizon) {
             self.verify(pgno, run, horizon)?;
         }
         Ok(run)

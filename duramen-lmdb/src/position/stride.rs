@@ -3,6 +3,8 @@
 //! Owns: the same answers and marks as the movements in `position` give, found in fewer steps. Must not know: marks
 //! that deletions leave. (A gap has none.)
 
+use std::ffi::c_uint;
+
 use super::{Gap, Item, Kind, Marks, State, Walk};
 use crate::abi::Op;
 use crate::errors::{NOTFOUND, Result};
@@ -59,6 +61,12 @@ impl State {
         };
         self.inner = inner;
         Some(Item::of(pair))
+    }
+
+    /// Whether [`State::look`] may find what this movement comes to.
+    #[inline(always)]
+    pub fn looks(op: c_uint) -> bool {
+        [Op::Next, Op::Prev, Op::GetCurrent].into_iter().any(|look| op == look as c_uint)
     }
 
     /// The same for a writer's cursor, and for the entry under a cursor.

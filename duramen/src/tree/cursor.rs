@@ -75,6 +75,9 @@ pub(super) enum Values<'p> {
     Leaf(AnyLeaf<'p>, u64),
 }
 
+/// A leaf, a cell in it, its values, and the one of them that the position is on.
+pub(super) type OfValues<'p> = (Leaf<'p>, Cell<'p>, Values<'p>, &'p [u8]);
+
 /// What became of a value that a position was on.
 #[derive(Clone, Copy)]
 pub(crate) struct Removed {

@@ -7,7 +7,7 @@
 //! made here answers `None` and moves nothing. Then the position's own movements make it, or say what is wrong, and what is
 //! open follows them.
 
-use super::cursor::{Inner, Pair, Position, Trunk, Values, prefetch_beyond};
+use super::cursor::{Inner, OfValues, Pair, Position, Trunk, Values, prefetch_beyond};
 use super::duplicates::item_of;
 use super::sub_page::SubPage;
 use super::{AnyLeaf, Direction, End, Pages, Path, Tree, at, open_cells};
@@ -116,6 +116,51 @@ impl<'p> Near<'p> {
         let Some(values) = values_at(pages, position, &cell, self.item) else { return false };
         (self.key, self.values) = (cell.key, values);
         true
+    }
+
+    /// Goes to a key, or to the first one behind it: the first of its values, and what is `around` that. After an error the
+    /// position is unset.
+    #[inline(always)]
+    pub(crate) fn seek_to<P: Pages>(
+        pages: &'p P,
+        position: &mut Position,
+        t: Trunk<'_>,
+        (key, or_after): (&[u8], bool),
+        around: &mut Option<Near<'p>>,
+    ) -> Result<Option<Pair<'p>>> {
+        if t.tree.has_duplicates() {
+            let found = position.seek_values(pages, t, key, or_after)?;
+            return Ok(found.map(|found| Near::put_around(found, t.tree, around)));
+        }
+        let Some((leaf, pair)) = position.seek_single(pages, t, key, or_after)? else { return Ok(None) };
+        *around = Some(Near::of(leaf, pair.0));
+        Ok(Some(pair))
+    }
+
+    /// Goes to the first entry, or to the last, as [`Near::seek_to`].
+    #[inline(always)]
+    pub(crate) fn go_to<P: Pages>(
+        pages: &'p P,
+        position: &mut Position,
+        t: Trunk<'_>,
+        end: End,
+        around: &mut Option<Near<'p>>,
+    ) -> Result<Option<Pair<'p>>> {
+        if t.tree.has_duplicates() {
+            let found = position.end_values(pages, t, end)?;
+            return Ok(found.map(|found| Near::put_around(found, t.tree, around)));
+        }
+        let Some((leaf, pair)) = position.end_single(pages, t, end)? else { return Ok(None) };
+        *around = Some(Near::of(leaf, pair.0));
+        Ok(Some(pair))
+    }
+
+    /// One of several values of a key; what is around it, written to where it is to be: it is large.
+    #[inline(always)]
+    fn put_around((leaf, cell, values, value): OfValues<'p>, tree: &Tree, around: &mut Option<Near<'p>>) -> Pair<'p> {
+        let (item, upcoming) = (item_of(tree), UpcomingLeaf::default());
+        *around = Some(Near { leaf, key: cell.key, values, duplicates: true, item, upcoming });
+        (cell.key, value)
     }
 
     /// Around an entry of a table without duplicates, which the position is on.

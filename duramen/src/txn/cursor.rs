@@ -8,7 +8,7 @@ use std::fmt;
 use super::table::{Source, Table, on};
 use super::write::WriteTxn;
 use crate::error::{Error, Result};
-use crate::format::leaf::{Cell, CellKind, Leaf};
+use crate::format::leaf::{Cell, CellKind};
 use crate::tree::cursor::{Pair, Position, Trunk};
 use crate::tree::near::Near;
 use crate::tree::{Direction, End, Pages, value};
@@ -174,13 +174,12 @@ macro_rules! movements {
 
             $($(#[$seek_doc])*
             pub fn $seek<'x>(&mut self, txn: &'x WriteTxn<'_>, key: impl AsRef<[u8]>) -> Result<Option<Pair<'x>>> {
-                let key = key.as_ref();
-                self.moved(txn.work(), Start::Search(&[key]), |position, work, trunk| position.$seek(work, trunk, key))
+                self.seek_near(txn.work(), key.as_ref(), $or_after)
             })*
 
             $($(#[$bound_doc])*
             pub fn $bound<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
-                self.moved(txn.work(), Start::End, |position, work, trunk| position.$bound(work, trunk))
+                self.end_near(txn.work(), $bound_end)
             })*
 
             $($(#[$doc])*
@@ -400,12 +399,9 @@ impl<'t> Cursor<'t> {
         self.near = None;
         let (position, trunk) = (&mut self.position, self.table.trunk());
         on!(self.table.source, pages => {
-            if trunk.tree.has_duplicates() {
-                return if or_after { position.seek_at_or_after(pages, trunk, key) } else { position.seek(pages, trunk, key) };
-            }
-            let found = position.seek_single(pages, trunk, key, or_after)?;
-            self.stays = before.is_some() && position.leaf() == before;
-            Ok(self.keep_open(found))
+            let found = Near::seek_to(pages, position, trunk, (key, or_after), &mut self.near)?;
+            self.stays = !trunk.tree.has_duplicates() && before.is_some() && position.leaf() == before;
+            Ok(found)
         })
     }
 
@@ -431,21 +427,7 @@ impl<'t> Cursor<'t> {
     fn end_near(&mut self, end: End) -> Result<Option<Pair<'t>>> {
         self.near = None;
         let (position, trunk) = (&mut self.position, self.table.trunk());
-        on!(self.table.source, pages => {
-            if trunk.tree.has_duplicates() {
-                return if end == End::Last { position.last(pages, trunk) } else { position.first(pages, trunk) };
-            }
-            let found = position.end_single(pages, trunk, end)?;
-            Ok(self.keep_open(found))
-        })
-    }
-
-    /// Keeps the leaf open in which an entry was found, in a table without duplicates.
-    #[inline(always)]
-    fn keep_open(&mut self, found: Option<(Leaf<'t>, Pair<'t>)>) -> Option<Pair<'t>> {
-        let (leaf, pair) = found?;
-        self.near = Some(Near::of(leaf, pair.0));
-        Some(pair)
+        on!(self.table.source, pages => Near::go_to(pages, position, trunk, end, &mut self.near))
     }
 
     /// The entry of a cell whose value lies elsewhere.

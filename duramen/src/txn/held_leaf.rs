@@ -50,10 +50,16 @@ impl HeldLeaf {
         walking: Option<Direction>,
     ) {
         self.close();
-        let Some(near) = Near::open(work, position, trunk, walking) else { return };
+        if let Some(near) = Near::open(work, position, trunk, walking) {
+            self.keep(work, table, position, &near);
+        }
+    }
+
+    /// Keeps a leaf open in which the position is.
+    pub(super) fn keep(&mut self, work: &Work, table: TableId, position: &Position, near: &Near<'_>) {
         self.lasts = near.is_older_than(work.txnid, position);
         // SAFETY: only the lifetime changes, which the module's head speaks of.
-        self.near.write(unsafe { transmute::<Near<'_>, Near<'static>>(near) });
+        self.near.write(unsafe { transmute::<Near<'_>, Near<'static>>(*near) });
         self.stamp = Some(work.stamp(table.index as usize));
     }
 

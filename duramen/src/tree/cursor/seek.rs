@@ -1,6 +1,6 @@
 //! Searches of a position: for a key, for one of its values, for where it stood.
 
-use super::{Inner, Pair, Position, State, Trunk, pair_at};
+use super::{Inner, OfValues, Pair, Position, State, Trunk, pair_at};
 use crate::error::{Error, Result};
 use crate::format::leaf::{Cell, Leaf};
 use crate::order::{Needle, Order};
@@ -108,6 +108,25 @@ impl Position {
         Ok(Some((leaf, pair)))
     }
 
+    /// The same in a table with duplicates; on the first value of the first key, or on the last of the last.
+    #[inline(always)]
+    pub(in crate::tree) fn end_values<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        end: End,
+    ) -> Result<Option<OfValues<'p>>> {
+        self.unset();
+        let Some(bytes) = self.path.end_leaf(pages, t.tree, end)? else { return Ok(None) };
+        let step = self.path.leaf();
+        let found = at(step.page, Leaf::open(bytes)).and_then(|leaf| {
+            let cell = at(step.page, leaf.cell(step.index))?;
+            let (values, value) = self.enter_cell(pages, t, &cell, end)?;
+            Ok(Some((leaf, cell, values, value)))
+        });
+        found.inspect_err(|_| self.unset())
+    }
+
     /// As [`Position::find_cell`], and stands there, at the first value.
     #[inline]
     fn seek_key<'p, P: Pages>(
@@ -120,9 +139,22 @@ impl Position {
         if !t.tree.has_duplicates() {
             return Ok(self.seek_single(pages, t, key, or_after)?.map(|(_, pair)| pair));
         }
+        Ok(self.seek_values(pages, t, key, or_after)?.map(|(_, cell, _, value)| (cell.key, value)))
+    }
+
+    /// The same in a table with duplicates: the leaf, the cell in it, its values and the first of them.
+    #[inline(always)]
+    pub(in crate::tree) fn seek_values<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        key: &[u8],
+        or_after: bool,
+    ) -> Result<Option<OfValues<'p>>> {
         let found = self.find_cell(pages, t, key, or_after).and_then(|found| {
-            let Some((_, cell)) = found else { return Ok(None) };
-            self.enter_cell(pages, t, &cell, End::First).map(|(_, value)| Some((cell.key, value)))
+            let Some((leaf, cell)) = found else { return Ok(None) };
+            let (values, value) = self.enter_cell(pages, t, &cell, End::First)?;
+            Ok(Some((leaf, cell, values, value)))
         });
         found.inspect_err(|_| self.unset())
     }
@@ -130,16 +162,6 @@ impl Position {
     /// The key, at its first value. If it is not there: nothing, and the position is the gap where it would be.
     pub(crate) fn seek<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>, key: &[u8]) -> Result<Option<Pair<'p>>> {
         self.seek_key(pages, t, key, false)
-    }
-
-    /// The first entry whose key is not below this one.
-    pub(crate) fn seek_at_or_after<'p, P: Pages>(
-        &mut self,
-        pages: &'p P,
-        t: Trunk<'_>,
-        key: &[u8],
-    ) -> Result<Option<Pair<'p>>> {
-        self.seek_key(pages, t, key, true)
     }
 
     /// The entry with this key and the first value not below this one: `(pair, is it exactly the value)`. If there is

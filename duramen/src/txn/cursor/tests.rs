@@ -292,3 +292,67 @@ fn steps_to_what_is_at_hand_and_beyond_it_are_those_of_any_walk() -> Result<()> 
     }
     Ok(())
 }
+
+#[test]
+fn what_a_writers_cursor_has_at_hand_is_what_there_is_now() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("test.dm"))?;
+    db.update(|txn| (0..200_u8).try_for_each(|key| txn.table("table")?.put([key], "old value")))?;
+    let mut txn = db.begin_write()?;
+    let id = txn.table("table")?.id();
+    let mut cursor = txn.cursor(id)?;
+    let mut at_hand = 0;
+    cursor.seek_at_or_after(&txn, [0])?;
+    for key in 1..200_u8 {
+        // In each third place somebody else changes what comes next, which then is of this transaction's own pages.
+        if key % 3 == 0 {
+            txn.put(id, [key], [key; 9])?;
+        }
+        let found = cursor.next_at_hand(&txn).map(|pair| (pair.0.to_vec(), pair.1.to_vec()));
+        at_hand += usize::from(found.is_some());
+        let found = match found {
+            Some(found) => found,
+            None => cursor.next_key(&txn)?.map(|pair| (pair.0.to_vec(), pair.1.to_vec())).unwrap(),
+        };
+        let value = if key % 3 == 0 { vec![key; 9] } else { b"old value".to_vec() };
+        assert_eq!(found, (vec![key], value.clone()));
+        assert_eq!(cursor.at_hand(&txn).unwrap_or((&[key], &value)), (&[key][..], &value[..]));
+    }
+    assert!(at_hand > 60, "{at_hand} steps were short");
+    assert_eq!(cursor.next_at_hand(&txn), None);
+    assert_eq!(cursor.prev_at_hand(&txn).map(|pair| pair.0[0]), Some(198));
+    Ok(())
+}
+
+#[test]
+fn who_has_searched_for_a_key_has_its_values_at_hand() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("test.dm"))?;
+    let mut txn = db.begin_write()?;
+    let several = txn.table_with("several", &TableOptions::new().duplicates(Duplicates::sorted()))?.id();
+    // One value, a few in the cell, and a tree of them.
+    for (key, values) in [(1_u8, 1_u32), (2, 20), (3, 5000)] {
+        (0..values).try_for_each(|value| txn.put(several, [key], value.to_be_bytes()))?;
+    }
+    let first = 0_u32.to_be_bytes();
+    for (key, values) in [(1_u8, 1_u64), (2, 20), (3, 5000)] {
+        let mut writer = txn.cursor(several)?;
+        assert_eq!(writer.seek(&txn, [key])?, Some((&[key][..], &first[..])));
+        assert!(writer.held.get(txn.work(), several).is_some());
+        assert_eq!(writer.count(&txn)?, values);
+        assert_eq!(writer.next_duplicate(&txn)?.is_some(), values > 1);
+    }
+    txn.commit()?;
+    let snapshot = db.read()?;
+    let mut reader = snapshot.table("several")?.cursor();
+    for (key, values) in [(1_u8, 1_u64), (2, 20), (3, 5000)] {
+        assert_eq!(reader.seek([key])?, Some((&[key][..], &first[..])));
+        assert_eq!(reader.at_hand(), Some((&[key][..], &first[..])));
+        assert_eq!((reader.count()?, reader.next_duplicate_at_hand().is_some()), (values, values > 1));
+    }
+    assert_eq!(reader.first()?.map(|pair| pair.0), Some(&[1][..]));
+    assert_eq!(reader.at_hand().map(|pair| pair.0), Some(&[1][..]));
+    assert_eq!(reader.last()?.map(|pair| pair.1), Some(&4999_u32.to_be_bytes()[..]));
+    assert_eq!(reader.at_hand().map(|pair| pair.1), Some(&4999_u32.to_be_bytes()[..]));
+    Ok(())
+}

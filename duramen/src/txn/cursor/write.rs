@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::format::leaf::{Cell, CellKind};
 use crate::tree::cursor::{Pair, Position, Trunk};
 use crate::tree::near::Near;
-use crate::tree::{Direction, Pages, value};
+use crate::tree::{Direction, End, Pages, value};
 use crate::txn::held_leaf::HeldLeaf;
 use crate::txn::place::spill_if_large;
 use crate::txn::table_mut::TableMut;
@@ -536,6 +536,37 @@ impl WriteCursor {
             (None, _) if self.position.is_unset() => self.anchor.forget(),
             // or it is where it was.
             (None, _) => {}
+        }
+        Ok(found)
+    }
+
+    /// Goes to a key, or to the first entry behind it. Who is likely to go on from there has the leaf kept open.
+    pub(super) fn seek_near<'x>(&mut self, work: &'x Work, key: &[u8], or_after: bool) -> Result<Option<Pair<'x>>> {
+        self.moved_into(work, Start::Search(&[key]), |position, trunk, around| {
+            if !trunk.tree.has_duplicates() && !or_after {
+                return position.seek(work, trunk, key);
+            }
+            Near::seek_to(work, position, trunk, (key, or_after), around)
+        })
+    }
+
+    /// Goes to the first entry, or to the last. Who does is likely to walk on from there.
+    pub(super) fn end_near<'x>(&mut self, work: &'x Work, end: End) -> Result<Option<Pair<'x>>> {
+        self.moved_into(work, Start::End, |position, trunk, around| Near::go_to(work, position, trunk, end, around))
+    }
+
+    /// Makes a movement that may find what is around an entry, too, which is then kept open.
+    #[inline(always)]
+    fn moved_into<'x>(
+        &mut self,
+        work: &'x Work,
+        from: Start<'_>,
+        step: impl FnOnce(&mut Position, Trunk<'_>, &mut Option<Near<'x>>) -> Result<Option<Pair<'x>>>,
+    ) -> Result<Option<Pair<'x>>> {
+        let mut around = None;
+        let found = self.moved(work, from, |position, _, trunk| step(position, trunk, &mut around))?;
+        if let Some(near) = &around {
+            self.held.keep(work, self.table, &self.position, near);
         }
         Ok(found)
     }
