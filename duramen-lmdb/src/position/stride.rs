@@ -45,6 +45,26 @@ macro_rules! step {
     };
 }
 
+/// What a movement of the engine's cursor comes to without a look at anything else, and the marks of the value then.
+macro_rules! look {
+    ($cursor:expr, $kind:expr, $op:expr, $inner:expr $(, $writer:expr)?) => {
+        match $op {
+            Op::GetCurrent => ($cursor.at_hand($($writer)?)?, $inner),
+            Op::Next => ($cursor.next_at_hand($($writer)?)?, ON),
+            Op::NextNodup => ($cursor.next_key_at_hand($($writer)?)?, ON),
+            Op::PrevNodup => ($cursor.prev_key_at_hand($($writer)?)?, ON_FROM_BEHIND),
+            Op::Prev if !$kind.duplicates => ($cursor.prev_key_at_hand($($writer)?)?, ON_FROM_BEHIND),
+            Op::NextDup if $kind.duplicates => ($cursor.next_duplicate_at_hand($($writer)?)?, ON),
+            Op::PrevDup if $kind.duplicates => ($cursor.prev_duplicate_at_hand($($writer)?)?, ON),
+            Op::Prev => match $cursor.prev_duplicate_at_hand($($writer)?) {
+                Some(pair) => (pair, ON),
+                None => ($cursor.prev_at_hand($($writer)?)?, ON_FROM_BEHIND),
+            },
+            _ => return None,
+        }
+    };
+}
+
 impl State {
     /// The next entry, or the one before, where a reader's cursor has it at hand. `None` says nothing.
     #[inline(always)]
@@ -55,8 +75,8 @@ impl State {
         }
         let (pair, inner) = match op {
             Op::Next | Op::NextDup if kind.duplicates => (cursor.next_duplicate_at_hand()?, ON),
-            Op::Next => (cursor.next_at_hand()?, ON),
-            Op::Prev if !kind.duplicates => (cursor.prev_at_hand()?, ON_FROM_BEHIND),
+            Op::Next => (cursor.next_key_at_hand()?, ON),
+            Op::Prev if !kind.duplicates => (cursor.prev_key_at_hand()?, ON_FROM_BEHIND),
             _ => return None,
         };
         self.inner = inner;
@@ -66,26 +86,28 @@ impl State {
     /// Whether [`State::look`] may find what this movement comes to.
     #[inline(always)]
     pub fn looks(op: c_uint) -> bool {
-        [Op::Next, Op::Prev, Op::GetCurrent].into_iter().any(|look| op == look as c_uint)
+        const LOOKS: u32 = {
+            let steps = [Op::Next, Op::NextDup, Op::NextNodup, Op::Prev, Op::PrevDup, Op::PrevNodup];
+            let mut set = 1 << Op::GetCurrent as u32;
+            let mut i = 0;
+            while i < steps.len() {
+                set |= 1 << steps[i] as u32;
+                i += 1;
+            }
+            set
+        };
+        op < u32::BITS && LOOKS >> op & 1 != 0
     }
 
-    /// The same for a writer's cursor, and for the entry under a cursor.
+    /// As [`State::glance`], for any step, of a writer's cursor, too, and for the entry under a cursor.
     #[inline(always)]
     pub fn look(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Option<Item> {
         if kind.names || !is_plain(self.outer, self.inner, kind) {
             return None;
         }
-        let (pair, inner) = match (&mut self.walk, op) {
-            (Walk::Read(cursor), Op::GetCurrent) => (cursor.at_hand()?, self.inner),
-            (Walk::Write(cursor), _) if self.gap == Gap::None => {
-                let writer = txn.writer().ok()?;
-                match op {
-                    Op::Next if !kind.duplicates => (cursor.next_at_hand(writer)?, ON),
-                    Op::Prev if !kind.duplicates => (cursor.prev_at_hand(writer)?, ON_FROM_BEHIND),
-                    Op::GetCurrent => (cursor.at_hand(writer)?, self.inner),
-                    _ => return None,
-                }
-            }
+        let (pair, inner) = match &mut self.walk {
+            Walk::Read(cursor) => look!(cursor, kind, op, self.inner),
+            Walk::Write(cursor) if self.gap == Gap::None => look!(cursor, kind, op, self.inner, txn.writer().ok()?),
             _ => return None,
         };
         self.inner = inner;

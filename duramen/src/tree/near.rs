@@ -348,6 +348,19 @@ impl<'p> Near<'p> {
         Some(pair)
     }
 
+    /// The first value of the next key, from the last value of this one, in a table with duplicates; backwards likewise. Apart,
+    /// as most walks are in tables without.
+    #[inline(never)]
+    pub(crate) fn step_on(&mut self, position: &mut Position, direction: Direction) -> Option<Pair<'p>> {
+        if self.is_last_value(position, direction) { self.step_key_among(position, direction) } else { None }
+    }
+
+    /// As [`Near::step_key`], in a table with duplicates.
+    #[inline(never)]
+    pub(crate) fn step_key_among(&mut self, position: &mut Position, direction: Direction) -> Option<Pair<'p>> {
+        self.step_key(position, direction).map(|cell| (cell.key, cell.value))
+    }
+
     /// First value of the next key; backwards the last of the key before.
     #[inline(always)]
     pub(crate) fn step_key(&mut self, position: &mut Position, direction: Direction) -> Option<Cell<'p>> {

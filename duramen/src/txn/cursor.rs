@@ -67,7 +67,7 @@ impl Step {
 /// leave it among the values of its leaf, searches for a key, to the ends of the table, and all others.
 macro_rules! movements {
     (
-        steps { $($(#[$step_doc:meta])* $step:ident => ($kind:expr, $direction:expr);)* }
+        steps { $($(#[$step_doc:meta])* $step:ident, $at_hand:ident => ($kind:expr, $direction:expr);)* }
         ends { $($(#[$end_doc:meta])* $end:ident => $which:expr;)* }
         looks { $($(#[$look_doc:meta])* $look:ident;)* }
         seeks { $($(#[$seek_doc:meta])* $seek:ident => $or_after:expr;)* }
@@ -80,6 +80,14 @@ macro_rules! movements {
             #[inline(always)]
             pub fn $step(&mut self) -> Result<Option<Pair<'t>>> {
                 self.step($kind, $direction)
+            }
+
+            /// What
+            #[doc = concat!("[`Cursor::", stringify!($step), "`]")]
+            /// comes to, if that lies whole in the leaf that the cursor walks in. `None` says nothing, and the cursor is where it was.
+            #[inline(always)]
+            pub fn $at_hand(&mut self) -> Option<Pair<'t>> {
+                step_at_hand(self.near.as_mut()?, &mut self.position, $kind, $direction)
             })*
 
             $($(#[$end_doc])*
@@ -135,6 +143,14 @@ macro_rules! movements {
             $($(#[$step_doc])*
             pub fn $step<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
                 self.step(txn.work(), $kind, $direction)
+            }
+
+            /// What
+            #[doc = concat!("[`WriteCursor::", stringify!($step), "`]")]
+            /// comes to, if that lies whole in the leaf that the cursor walks in. `None` says nothing, and the cursor is where it was.
+            #[inline(always)]
+            pub fn $at_hand<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Option<Pair<'x>> {
+                self.step_at_hand(txn.work(), $kind, $direction)
             })*
 
             $($(#[$end_doc])*
@@ -194,17 +210,17 @@ macro_rules! movements {
 movements! {
     steps {
         /// To the next entry: the key's next value, else the first of the next key.
-        next => (Step::Entry, Direction::Forwards);
+        next, next_at_hand => (Step::Entry, Direction::Forwards);
         /// To the entry before: the key's value before, else the last of the key before.
-        prev => (Step::Entry, Direction::Backwards);
+        prev, prev_at_hand => (Step::Entry, Direction::Backwards);
         /// To the first value of the next key.
-        next_key => (Step::Key, Direction::Forwards);
+        next_key, next_key_at_hand => (Step::Key, Direction::Forwards);
         /// To the last value of the key before.
-        prev_key => (Step::Key, Direction::Backwards);
+        prev_key, prev_key_at_hand => (Step::Key, Direction::Backwards);
         /// To the next value of the same key.
-        next_duplicate => (Step::Duplicate, Direction::Forwards);
+        next_duplicate, next_duplicate_at_hand => (Step::Duplicate, Direction::Forwards);
         /// To the value before of the same key.
-        prev_duplicate => (Step::Duplicate, Direction::Backwards);
+        prev_duplicate, prev_duplicate_at_hand => (Step::Duplicate, Direction::Backwards);
     }
     ends {
         /// To the first value of the same key.
@@ -260,29 +276,25 @@ macro_rules! step_near {
 
 use step_near;
 
+/// Makes a step of a position to what lies whole in the leaf that is open around it: most steps.
+#[inline(always)]
+fn step_at_hand<'p>(
+    near: &mut Near<'p>,
+    position: &mut Position,
+    step: Step,
+    direction: Direction,
+) -> Option<Pair<'p>> {
+    match step {
+        Step::Entry | Step::Key if !near.has_duplicates() => near.step_single(position, direction),
+        Step::Entry => near.step_value(position, direction).or_else(|| near.step_on(position, direction)),
+        Step::Key => near.step_key_among(position, direction),
+        Step::Duplicate => near.step_value(position, direction),
+    }
+}
+
 impl<'t> Cursor<'t> {
     pub(super) fn new(table: Table<'t>, position: Position) -> Cursor<'t> {
         Cursor { table, position, near: None, stays: false }
-    }
-
-    /// What [`Cursor::next_key`] comes to, if that lies whole in the leaf that the cursor walks in, of a table without
-    /// duplicates. `None` says nothing, and the cursor is where it was: [`Cursor::next_beyond`] has the answer.
-    #[inline(always)]
-    pub fn next_at_hand(&mut self) -> Option<Pair<'t>> {
-        self.near.as_mut()?.step_single(&mut self.position, Direction::Forwards)
-    }
-
-    /// As [`Cursor::next_at_hand`], for [`Cursor::prev_key`].
-    #[inline(always)]
-    pub fn prev_at_hand(&mut self) -> Option<Pair<'t>> {
-        self.near.as_mut()?.step_single(&mut self.position, Direction::Backwards)
-    }
-
-    /// What [`Cursor::next_duplicate`] comes to, if that lies beside the value that the cursor walks along. `None` says nothing,
-    /// and the cursor is where it was.
-    #[inline(always)]
-    pub fn next_duplicate_at_hand(&mut self) -> Option<Pair<'t>> {
-        self.near.as_ref()?.step_value(&mut self.position, Direction::Forwards)
     }
 
     /// What [`Cursor::current`] gives, if that lies in the leaf that the cursor walks in. `None` says nothing.
@@ -306,18 +318,10 @@ impl<'t> Cursor<'t> {
     /// Each movement has its own copy, in which most of the questions are answered.
     #[inline(always)]
     fn step(&mut self, step: Step, direction: Direction) -> Result<Option<Pair<'t>>> {
-        if let Some(near) = &mut self.near {
-            let is_among_values =
-                matches!(step, Step::Duplicate) || matches!(step, Step::Entry) && near.has_duplicates();
-            let position = &mut self.position;
-            let found = if is_among_values {
-                near.step_value(position, direction)
-            } else {
-                near.step_single(position, direction)
-            };
-            if let Some(pair) = found {
-                return Ok(Some(pair));
-            }
+        if let Some(near) = &mut self.near
+            && let Some(pair) = step_at_hand(near, &mut self.position, step, direction)
+        {
+            return Ok(Some(pair));
         }
         self.step_anyhow(step, direction)
     }

@@ -356,3 +356,62 @@ fn who_has_searched_for_a_key_has_its_values_at_hand() -> Result<()> {
     assert_eq!(reader.at_hand().map(|pair| pair.1), Some(&4999_u32.to_be_bytes()[..]));
     Ok(())
 }
+
+/// An entry, copied.
+type Entry = (Vec<u8>, Vec<u8>);
+
+#[test]
+fn steps_among_values_are_the_same_at_hand_or_not_for_readers_and_writers() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("test.dm"))?;
+    let options = TableOptions::new().duplicates(Duplicates::sorted());
+    // Keys with one value, with a few, and now and then with a tree of them.
+    let values_of = |key: u32| [1, 1, 1, 4, 1, 30, 1, 2000][(key % 8) as usize];
+    let entries: Vec<Entry> = (0..600_u32)
+        .flat_map(|key| (0..values_of(key)).map(move |value: u32| (key, value)))
+        .map(|(key, value)| (key.to_be_bytes().to_vec(), value.to_be_bytes().to_vec()))
+        .collect();
+    db.update(|txn| {
+        let table = txn.table_with("several", &options)?.id();
+        entries.iter().try_for_each(|(key, value)| txn.put(table, key, value))
+    })?;
+    let ends: Vec<Entry> = [true, false]
+        .into_iter()
+        .flat_map(|first| {
+            let is_end = move |pair: &&[Entry]| pair[0].0 != pair[1].0;
+            let of = move |pair: &[Entry]| if first { pair[1].clone() } else { pair[0].clone() };
+            entries.windows(2).filter(is_end).map(of).collect::<Vec<_>>()
+        })
+        .collect();
+    let (firsts, lasts) = ends.split_at(599);
+    let copied = |pair: Pair<'_>| (pair.0.to_vec(), pair.1.to_vec());
+    let mut at_hand = 0;
+    macro_rules! walk {
+        ($cursor:expr, $from:ident, $near:ident, $step:ident $(, $txn:expr)?) => {{
+            let mut found: Vec<Entry> = $cursor.$from($($txn)?)?.map(copied).into_iter().collect();
+            loop {
+                let near = $cursor.$near($($txn)?).map(copied);
+                at_hand += usize::from(near.is_some());
+                let entry = if near.is_some() { near } else { $cursor.$step($($txn)?)?.map(copied) };
+                let Some(entry) = entry else { break found };
+                found.push(entry);
+            }
+        }};
+    }
+    let (snapshot, mut txn) = (db.read()?, db.begin_write()?);
+    let mut reader = snapshot.table("several")?.cursor();
+    let id = txn.table("several")?.id();
+    let mut writer = txn.cursor(id)?;
+    let backwards: Vec<Entry> = entries.iter().rev().cloned().collect();
+    assert_eq!(walk!(reader, first, next_at_hand, next), entries);
+    assert_eq!(walk!(writer, first, next_at_hand, next, &txn), entries);
+    assert_eq!(walk!(reader, last, prev_at_hand, prev), backwards);
+    assert_eq!(walk!(writer, last, prev_at_hand, prev, &txn), backwards);
+    assert_eq!(walk!(reader, first, next_key_at_hand, next_key)[1..], *firsts);
+    assert_eq!(walk!(writer, first, next_key_at_hand, next_key, &txn)[1..], *firsts);
+    let lasts: Vec<Entry> = lasts.iter().rev().cloned().collect();
+    assert_eq!(walk!(reader, last, prev_key_at_hand, prev_key)[1..], lasts);
+    assert_eq!(walk!(writer, last, prev_key_at_hand, prev_key, &txn)[1..], lasts);
+    assert!(at_hand > 4 * entries.len() * 9 / 10, "{at_hand} of {} steps were at hand", 4 * entries.len());
+    Ok(())
+}

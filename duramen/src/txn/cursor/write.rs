@@ -5,7 +5,7 @@
 use std::fmt;
 
 use super::anchor::Anchor;
-use super::{Step, step_near};
+use super::{Step, step_at_hand, step_near};
 use crate::error::{Error, Result};
 use crate::format::leaf::{Cell, CellKind};
 use crate::tree::cursor::{Pair, Position, Trunk};
@@ -316,26 +316,16 @@ impl WriteCursor {
         if work.failed { None } else { self.held.get(work, self.table)?.current(&self.position) }
     }
 
-    /// What [`WriteCursor::next_key`] comes to, if that lies whole in the leaf that the cursor walks in, of a table without
-    /// duplicates. `None` says nothing, and the cursor is where it was.
+    /// Makes a step that needs a look at nothing else.
     #[inline(always)]
-    pub fn next_at_hand<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Option<Pair<'x>> {
-        self.step_at_hand(txn.work(), Direction::Forwards)
-    }
-
-    /// As [`WriteCursor::next_at_hand`], for [`WriteCursor::prev_key`].
-    #[inline(always)]
-    pub fn prev_at_hand<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Option<Pair<'x>> {
-        self.step_at_hand(txn.work(), Direction::Backwards)
-    }
-
-    #[inline(always)]
-    fn step_at_hand<'x>(&mut self, work: &'x Work, direction: Direction) -> Option<Pair<'x>> {
+    pub(super) fn step_at_hand<'x>(&mut self, work: &'x Work, step: Step, direction: Direction) -> Option<Pair<'x>> {
         if work.failed {
             return None;
         }
-        let pair = self.held.get(work, self.table)?.step_single(&mut self.position, direction)?;
-        self.stand_on_entry((pair.0, &[]));
+        let near = self.held.get(work, self.table)?;
+        let pair = step_at_hand(near, &mut self.position, step, direction)?;
+        let value = if near.has_duplicates() { pair.1 } else { &[] };
+        self.stand_on_entry((pair.0, value));
         Some(pair)
     }
 
@@ -360,9 +350,7 @@ impl WriteCursor {
     /// Each movement has its own copy, in which most of the questions are answered.
     #[inline(always)]
     pub(super) fn step<'x>(&mut self, work: &'x Work, step: Step, direction: Direction) -> Result<Option<Pair<'x>>> {
-        if !matches!(step, Step::Duplicate)
-            && let Some(pair) = self.step_at_hand(work, direction)
-        {
+        if let Some(pair) = self.step_at_hand(work, step, direction) {
             return Ok(Some(pair));
         }
         work.check()?;
