@@ -169,11 +169,7 @@ pub(crate) unsafe fn count(cursor: *mut Cursor, out: *mut usize) -> Result {
 #[inline]
 pub(crate) unsafe fn get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVal, op: c_uint) -> Result {
     // SAFETY: as in this function.
-    let Some(item) = (unsafe { glance(cursor, op) }) else {
-        let further = if State::looks(op) { look_and_get } else { move_by };
-        // SAFETY: as in this function.
-        return unsafe { further(cursor, key, data, op) };
-    };
+    let Some(item) = (unsafe { glance(cursor, op) }) else { return unsafe { move_by(cursor, key, data, op) } };
     // SAFETY: places of the program's for the answer, or null.
     unsafe { give(item.into(), key, data) };
     Ok(())
@@ -188,25 +184,6 @@ unsafe fn glance(cursor: *mut Cursor, op: c_uint) -> Option<Item> {
     held.state.glance(held.kind, Op::of(op)?)
 }
 
-/// As [`get`], which has found nothing at hand.
-#[inline(never)]
-unsafe fn look_and_get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVal, op: c_uint) -> Result {
-    // SAFETY: as in this function.
-    let Some(item) = (unsafe { look(cursor, op) }) else { return unsafe { move_by(cursor, key, data, op) } };
-    // SAFETY: places of the program's for the answer, or null.
-    unsafe { give(item.into(), key, data) };
-    Ok(())
-}
-
-/// The entry under a cursor or beside it, if that is at hand.
-#[inline(always)]
-unsafe fn look(cursor: *mut Cursor, op: c_uint) -> Option<Item> {
-    // SAFETY: see the module's head.
-    let (held, txn) = unsafe { of(cursor).ok()? };
-    txn.check().ok()?;
-    held.state.look(txn, held.kind, Op::of(op)?)
-}
-
 #[inline(never)]
 unsafe fn move_by(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVal, op: c_uint) -> Result {
     // SAFETY: see the module's head.
@@ -217,7 +194,7 @@ unsafe fn move_by(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVal, op: 
         // SAFETY: as in this function.
         return unsafe { get_in_main(held, txn, op, (key, data)) };
     }
-    let Some(item) = held.state.glide(txn, held.kind, op) else {
+    let Some(item) = held.state.stride(txn, held.kind, op) else {
         // SAFETY: as in this function.
         return unsafe { move_to(held, txn, op, (key, data)) };
     };
@@ -229,11 +206,6 @@ unsafe fn move_by(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVal, op: 
 /// Any movement. Apart, so that a step of a scan has little to put aside and to take back.
 #[inline(never)]
 unsafe fn move_to(held: &mut Cursor, txn: &mut Txn, op: Op, (key, data): (*mut MdbVal, *mut MdbVal)) -> Result {
-    if let Some(item) = held.state.stride(txn, held.kind, op) {
-        // SAFETY: places of the program's for the answer, or null.
-        unsafe { give(item?.into(), key, data) };
-        return Ok(());
-    }
     held.state.prepare(txn, held.dbi)?;
     // SAFETY: where a movement looks for something, the program says for what.
     let sought = unsafe { sought(op, key, data) }.inspect_err(|_| held.state.settle_deletion())?;

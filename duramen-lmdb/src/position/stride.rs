@@ -3,8 +3,6 @@
 //! Owns: the same answers and marks as the movements in `position` give, found in fewer steps. Must not know: marks
 //! that deletions leave. (A gap has none.)
 
-use std::ffi::c_uint;
-
 use super::{Gap, Item, Kind, Marks, State, Walk};
 use crate::abi::Op;
 use crate::errors::{NOTFOUND, Result};
@@ -45,26 +43,6 @@ macro_rules! step {
     };
 }
 
-/// What a movement of the engine's cursor comes to without a look at anything else, and the marks of the value then.
-macro_rules! look {
-    ($cursor:expr, $kind:expr, $op:expr, $inner:expr $(, $writer:expr)?) => {
-        match $op {
-            Op::GetCurrent => ($cursor.at_hand($($writer)?)?, $inner),
-            Op::Next => ($cursor.next_at_hand($($writer)?)?, ON),
-            Op::NextNodup => ($cursor.next_key_at_hand($($writer)?)?, ON),
-            Op::PrevNodup => ($cursor.prev_key_at_hand($($writer)?)?, ON_FROM_BEHIND),
-            Op::Prev if !$kind.duplicates => ($cursor.prev_key_at_hand($($writer)?)?, ON_FROM_BEHIND),
-            Op::NextDup if $kind.duplicates => ($cursor.next_duplicate_at_hand($($writer)?)?, ON),
-            Op::PrevDup if $kind.duplicates => ($cursor.prev_duplicate_at_hand($($writer)?)?, ON),
-            Op::Prev => match $cursor.prev_duplicate_at_hand($($writer)?) {
-                Some(pair) => (pair, ON),
-                None => ($cursor.prev_at_hand($($writer)?)?, ON_FROM_BEHIND),
-            },
-            _ => return None,
-        }
-    };
-}
-
 impl State {
     /// The next entry, or the one before, where a reader's cursor has it at hand. `None` says nothing.
     #[inline(always)]
@@ -83,65 +61,8 @@ impl State {
         Some(Item::of(pair))
     }
 
-    /// Whether [`State::look`] may find what this movement comes to.
-    #[inline(always)]
-    pub fn looks(op: c_uint) -> bool {
-        const LOOKS: u32 = {
-            let steps = [Op::Next, Op::NextDup, Op::NextNodup, Op::Prev, Op::PrevDup, Op::PrevNodup];
-            let mut set = 1 << Op::GetCurrent as u32;
-            let mut i = 0;
-            while i < steps.len() {
-                set |= 1 << steps[i] as u32;
-                i += 1;
-            }
-            set
-        };
-        op < u32::BITS && LOOKS >> op & 1 != 0
-    }
-
-    /// As [`State::glance`], for any step, of a writer's cursor, too, and for the entry under a cursor.
-    #[inline(always)]
-    pub fn look(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Option<Item> {
-        if kind.names || !is_plain(self.outer, self.inner, kind) {
-            return None;
-        }
-        let (pair, inner) = match &mut self.walk {
-            Walk::Read(cursor) => look!(cursor, kind, op, self.inner),
-            Walk::Write(cursor) if self.gap == Gap::None => look!(cursor, kind, op, self.inner, txn.writer().ok()?),
-            _ => return None,
-        };
-        self.inner = inner;
-        Some(Item::of(pair))
-    }
-
-    /// What most scans consist of: looks at an entry, and steps to the next one, or to the one before, that [`State::glance`] and
-    /// [`State::look`] have not found. `None` where there may be more to it.
-    #[inline(always)]
-    pub fn glide(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Option<Result<Item>> {
-        if !is_plain(self.outer, self.inner, kind) {
-            return None;
-        }
-        let (found, at_end, inner) = match (&mut self.walk, op) {
-            (Walk::Read(cursor), Op::GetCurrent) => return told(cursor.current()),
-            (Walk::Read(cursor), Op::Next) if kind.duplicates => (cursor.next(), (true, true), ON),
-            (Walk::Read(cursor), Op::Next | Op::NextNodup) => (cursor.next_beyond(), (true, self.inner.eof), ON),
-            (Walk::Read(cursor), Op::Prev) if !kind.duplicates => {
-                (cursor.prev_beyond(), (false, self.inner.eof), ON_FROM_BEHIND)
-            }
-            (Walk::Write(cursor), Op::Next | Op::NextNodup | Op::GetCurrent) if self.gap == Gap::None => {
-                let Ok(writer) = txn.writer() else { return None };
-                match op {
-                    Op::GetCurrent => return told(cursor.current(writer)),
-                    Op::Next if kind.duplicates => (cursor.next(writer), (true, true), ON),
-                    _ => (cursor.next_key(writer), (true, self.inner.eof), ON),
-                }
-            }
-            _ => return None,
-        };
-        Some(self.come_to(found, at_end, inner))
-    }
-
-    /// Makes any other step to a neighbour, if it is one of those that this module is for.
+    /// Makes any step to a neighbour, or looks at the entry, of a cursor that this module is for: [`State::glance`] has found
+    /// nothing.
     #[inline(always)]
     pub fn stride(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Option<Result<Item>> {
         if self.gap != Gap::None {
@@ -153,13 +74,16 @@ impl State {
         let walk = &mut self.walk;
         // What is found; the marks `eof` if that is nothing; the value's marks if it is an entry.
         let (found, at_end, inner) = match op {
+            Op::GetCurrent => return told(step!(walk, txn, current)),
+            Op::Next if kind.duplicates => (step!(walk, txn, next), (true, true), ON),
+            Op::Next | Op::NextNodup => (step!(walk, txn, next_key), (true, self.inner.eof), ON),
             Op::NextDup if kind.duplicates => (step!(walk, txn, next_duplicate), (false, true), ON),
             Op::Prev if kind.duplicates => match step!(walk, txn, prev_duplicate) {
                 Ok(None) => (step!(walk, txn, prev_key), (false, false), ON_FROM_BEHIND),
                 found => (found, (false, false), ON),
             },
-            Op::PrevDup if kind.duplicates => (step!(walk, txn, prev_duplicate), (false, false), ON),
             Op::Prev | Op::PrevNodup => (step!(walk, txn, prev_key), (false, self.inner.eof), ON_FROM_BEHIND),
+            Op::PrevDup if kind.duplicates => (step!(walk, txn, prev_duplicate), (false, false), ON),
             _ => return None,
         };
         Some(self.come_to(found, at_end, inner))

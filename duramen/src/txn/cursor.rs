@@ -143,14 +143,6 @@ macro_rules! movements {
             $($(#[$step_doc])*
             pub fn $step<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
                 self.step(txn.work(), $kind, $direction)
-            }
-
-            /// What
-            #[doc = concat!("[`WriteCursor::", stringify!($step), "`]")]
-            /// comes to, if that lies whole in the leaf that the cursor walks in. `None` says nothing, and the cursor is where it was.
-            #[inline(always)]
-            pub fn $at_hand<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Option<Pair<'x>> {
-                self.step_at_hand(txn.work(), $kind, $direction)
             })*
 
             $($(#[$end_doc])*
@@ -295,12 +287,6 @@ fn step_at_hand<'p>(
 impl<'t> Cursor<'t> {
     pub(super) fn new(table: Table<'t>, position: Position) -> Cursor<'t> {
         Cursor { table, position, near: None, stays: false }
-    }
-
-    /// What [`Cursor::current`] gives, if that lies in the leaf that the cursor walks in. `None` says nothing.
-    #[inline(always)]
-    pub fn at_hand(&self) -> Option<Pair<'t>> {
-        self.near.as_ref()?.current(&self.position)
     }
 
     /// As [`Cursor::next_key`], for who has seen already that nothing is at hand.

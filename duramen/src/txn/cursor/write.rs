@@ -309,16 +309,9 @@ impl WriteCursor {
         self.position.current(work, self.trunk(work)?)
     }
 
-    /// What [`WriteCursor::current`] gives, if that lies in the leaf that the cursor walks in. `None` says nothing.
-    #[inline(always)]
-    pub fn at_hand<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Option<Pair<'x>> {
-        let work = txn.work();
-        if work.failed { None } else { self.held.get(work, self.table)?.current(&self.position) }
-    }
-
     /// Makes a step that needs a look at nothing else.
     #[inline(always)]
-    pub(super) fn step_at_hand<'x>(&mut self, work: &'x Work, step: Step, direction: Direction) -> Option<Pair<'x>> {
+    fn step_at_hand<'x>(&mut self, work: &'x Work, step: Step, direction: Direction) -> Option<Pair<'x>> {
         if work.failed {
             return None;
         }
