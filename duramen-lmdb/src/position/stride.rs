@@ -29,13 +29,16 @@ fn told(found: duramen::Result<Option<Pair<'_>>>) -> Option<Result<Item>> {
 /// A key and a value.
 type Pair<'p> = (&'p [u8], &'p [u8]);
 
-/// Makes a step of the engine's cursor.
+/// Makes a step of the engine's cursor. Readers may have another one: what they have at hand was looked for before.
 macro_rules! step {
     ($walk:expr, $txn:expr, $movement:ident) => {
+        step!($walk, $txn, $movement, $movement)
+    };
+    ($walk:expr, $txn:expr, $of_writer:ident, $of_reader:ident) => {
         match $walk {
-            Walk::Read(cursor) => cursor.$movement(),
+            Walk::Read(cursor) => cursor.$of_reader(),
             Walk::Write(cursor) => match $txn.writer() {
-                Ok(writer) => cursor.$movement(writer),
+                Ok(writer) => cursor.$of_writer(writer),
                 Err(code) => return Some(Err(code)),
             },
             Walk::None | Walk::Rest(_) => return None,
@@ -76,13 +79,15 @@ impl State {
         let (found, at_end, inner) = match op {
             Op::GetCurrent => return told(step!(walk, txn, current)),
             Op::Next if kind.duplicates => (step!(walk, txn, next), (true, true), ON),
-            Op::Next | Op::NextNodup => (step!(walk, txn, next_key), (true, self.inner.eof), ON),
+            Op::Next | Op::NextNodup => (step!(walk, txn, next_key, next_beyond), (true, self.inner.eof), ON),
             Op::NextDup if kind.duplicates => (step!(walk, txn, next_duplicate), (false, true), ON),
             Op::Prev if kind.duplicates => match step!(walk, txn, prev_duplicate) {
                 Ok(None) => (step!(walk, txn, prev_key), (false, false), ON_FROM_BEHIND),
                 found => (found, (false, false), ON),
             },
-            Op::Prev | Op::PrevNodup => (step!(walk, txn, prev_key), (false, self.inner.eof), ON_FROM_BEHIND),
+            Op::Prev | Op::PrevNodup => {
+                (step!(walk, txn, prev_key, prev_beyond), (false, self.inner.eof), ON_FROM_BEHIND)
+            }
             Op::PrevDup if kind.duplicates => (step!(walk, txn, prev_duplicate), (false, false), ON),
             _ => return None,
         };
