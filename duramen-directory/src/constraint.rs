@@ -11,7 +11,7 @@ use duramen_ldap::message::Scope;
 use duramen_ldap::url::LdapUrl;
 use regex::Regex;
 
-use crate::access::{Groups, Rules};
+use crate::access::{Groups, Rules, Target};
 use crate::attribute::describe_stored;
 use crate::config::{self, Demand};
 use crate::error::ConstraintPart;
@@ -237,4 +237,16 @@ impl Groups for NoGroups {
     fn has_member(&self, _: &str, _: AttributeId, _: &str) -> bool {
         false
     }
+
+    fn values(&self, _: &str, _: AttributeId, _: &mut dyn FnMut(&[u8]) -> bool) {}
+
+    fn has_value(&self, _: &str, _: AttributeId, _: &[u8]) -> bool {
+        false
+    }
+
+    fn holders(&self, _: AttributeId, _: &[u8], _: &mut dyn FnMut(&str) -> bool) -> bool {
+        true
+    }
+
+    fn find(&self, _: &LdapUrl, _: &mut dyn FnMut(Option<&dyn Target>) -> bool) {}
 }

@@ -174,7 +174,11 @@ impl Source {
     /// Of a value; `None` if it asks nothing of this directory: it is no LDAP URL, or one of another server, or for something
     /// that is not known here and has to be.
     pub fn parse(schema: &Schema, depth_max: usize, value: &[u8]) -> Option<Source> {
-        let url = LdapUrl::parse(std::str::from_utf8(value).ok()?).ok()?;
+        Source::of(schema, depth_max, &LdapUrl::parse(std::str::from_utf8(value).ok()?).ok()?)
+    }
+
+    /// As [`Source::parse`], of a URL.
+    pub fn of(schema: &Schema, depth_max: usize, url: &LdapUrl) -> Option<Source> {
         let is_here = url.host.is_none() && url.port.is_none() && !url.extensions.iter().any(|one| one.critical);
         let base = names::normalize(schema, &url.dn).ok()?;
         let is_deep = url.filter.as_ref().is_some_and(|filter| check_depth(filter.as_filter(), depth_max).is_err());
@@ -182,7 +186,7 @@ impl Source {
             return None;
         }
         let scope = url.scope.unwrap_or(Scope::Base);
-        Some(Source { base, scope, attributes: url.attributes, filter: url.filter })
+        Some(Source { base, scope, attributes: url.attributes.clone(), filter: url.filter.clone() })
     }
 
     /// Whether an entry of this normalized name is where it searches.

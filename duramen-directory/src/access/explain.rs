@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::asked::Asked;
+use super::elements::LOOKS_MAX;
 use super::level::Privileges;
 use super::rule::{Clause, Passed, Rule, Who};
 use super::template::Parts;
@@ -111,9 +112,9 @@ impl Observer for Listener {
 
     fn clause_passed(&mut self, clause: &Clause, asked: &Asked<'_>, parts: &Parts) {
         let why = match clause.obstacle(asked, parts) {
-            Some(who) => obstacle(who, asked),
-            None if clause.own_value => "the value is not the requester's own name".to_owned(),
-            None => "a clause before it always ends the rule".to_owned(),
+            Ok(Some(who)) => obstacle(who, asked),
+            Ok(None) if clause.own_value => "the value is not the requester's own name".to_owned(),
+            _ => "a clause before it always ends the rule".to_owned(),
         };
         self.say(clause.place.line, &clause.text, format!("passed over: {why}"), false);
     }
@@ -127,6 +128,13 @@ impl Observer for Listener {
         self.say(clause.place.line, &clause.text, format!("applies: {after}, {next}"), true);
     }
 
+    fn clause_was_beyond(&mut self, clause: &Clause) {
+        let outcome = format!(
+            "more than {LOOKS_MAX} values and entries would have to be looked at: nothing is granted, and that is it"
+        );
+        self.say(clause.place.line, &clause.text, outcome, true);
+    }
+
     fn nothing_applied(&mut self, _: &Rule) {
         self.end("no clause ended the rule: at its end stands 'by * none'");
     }
@@ -138,19 +146,23 @@ impl Observer for Listener {
 
 /// Why a condition does not hold.
 fn obstacle(who: &Who, asked: &Asked<'_>) -> String {
-    let requester = match &*asked.requester.name.normalized {
+    let Asked { asker, .. } = asked;
+    let requester = match &*asker.requester.name.normalized {
         "" => "the requester is anonymous".to_owned(),
         name => format!("the requester is {name}"),
     };
     match who {
         Who::NamedIn(attribute) => {
-            format!("{requester}, and {} of the entry does not name it", asked.schema.attribute(*attribute).name)
+            format!("{requester}, and {} of the entry does not name it", asker.schema.attribute(*attribute).name)
         }
         Who::Group { attribute, .. } => {
-            format!("{requester}, and {} of the group does not name it", asked.schema.attribute(*attribute).name)
+            format!("{requester}, and {} of the group does not name it", asker.schema.attribute(*attribute).name)
         }
-        Who::Peer(_) => format!("the connection is from {}", peer::describe(&asked.requester.peer)),
-        Who::Strength(_) => format!("the connection has a strength of {}", asked.requester.ssf),
+        Who::Set(set) if !asker.requester.name.is_empty() || !set.names_user() => {
+            format!("{requester}, and nothing is in the set {set}")
+        }
+        Who::Peer(_) => format!("the connection is from {}", peer::describe(&asker.requester.peer)),
+        Who::Strength(_) => format!("the connection has a strength of {}", asker.requester.ssf),
         _ => requester,
     }
 }

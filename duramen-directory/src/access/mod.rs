@@ -11,6 +11,7 @@
 //! | `words`, `parse` | the language |
 //! | `rule` | what a rule is about |
 //! | `name`, `template`, `condition`, `peer` | patterns of names, text with parts of what was selected, filters, where connections come from |
+//! | `set`, `elements` | sets, what they come to |
 //! | `who` | whether somebody is the one whom a clause is about |
 //! | `whom` | the same, without a rule |
 //! | `identity` | whom a name stands for that a mechanism knows somebody by |
@@ -20,6 +21,7 @@
 
 mod asked;
 mod condition;
+mod elements;
 mod explain;
 mod identity;
 mod level;
@@ -28,6 +30,7 @@ mod parse;
 mod peer;
 mod plan;
 mod rule;
+mod set;
 mod template;
 mod walk;
 mod who;
@@ -37,6 +40,8 @@ mod words;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use duramen_ldap::url::LdapUrl;
 
 pub use explain::{Explanation, Step};
 pub(crate) use identity::{Identity, Stands};
@@ -49,7 +54,7 @@ pub use whom::Whom;
 use crate::requester::Requester;
 use crate::schema::{AttributeId, Schema};
 use parse::Parsed;
-use rule::Rule;
+use rule::{Rule, Who};
 
 /// What of an entry is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,12 +77,24 @@ pub trait Target {
     }
     /// Calls `each` with every value of an attribute, until it returns false.
     fn values(&self, attribute: AttributeId, each: &mut dyn FnMut(&[u8]) -> bool);
+    /// Whether it has a value of this normalized form.
+    fn has_value(&self, attribute: AttributeId, form: &[u8]) -> bool;
 }
 
 /// What rules ask about other entries.
 pub trait Groups {
     /// Whether the entry `group` (a normalized name) has this value of an attribute; `member` is a normalized name.
     fn has_member(&self, group: &str, attribute: AttributeId, member: &str) -> bool;
+    /// Calls `each` with every value that the entry `name` (normalized) has of an attribute, until it returns false.
+    fn values(&self, name: &str, attribute: AttributeId, each: &mut dyn FnMut(&[u8]) -> bool);
+    /// Whether that entry has a value of this normalized form.
+    fn has_value(&self, name: &str, attribute: AttributeId, form: &[u8]) -> bool;
+    /// Calls `each` with the normalized names of all entries that have such a value, until it returns false. False if only
+    /// looking at every entry would tell.
+    fn holders(&self, attribute: AttributeId, form: &[u8], each: &mut dyn FnMut(&str) -> bool) -> bool;
+    /// Calls `each` with every entry that a search for a URL looks at, or with `None` if that is not one that it finds, until
+    /// it returns false: whoever may see them.
+    fn find(&self, url: &LdapUrl, each: &mut dyn FnMut(Option<&dyn Target>) -> bool);
 }
 
 /// What holds without any configuration: nobody reads passwords, nor those of the past, whoever binds is authenticated by them,
@@ -113,6 +130,8 @@ pub struct Rules {
     entry_class: usize,
     children_class: usize,
     other_class: usize,
+    /// How many parts of sets are kept for a request; `None` without sets.
+    places: Option<usize>,
 }
 
 impl Rules {
@@ -150,7 +169,8 @@ impl Rules {
 
     /// Finds out which attributes are treated alike.
     fn classify(source: &str, parsed: Parsed, schema: &Arc<Schema>) -> Rules {
-        let Parsed { rules, entries, of_content } = parsed;
+        let Parsed { mut rules, entries, of_content } = parsed;
+        let places = keep_sets(&mut rules);
         let mut numbers = BTreeMap::new();
         let mut class = |what: Option<What<'_>>| {
             let selects = |rule: &Rule| what.map_or(rule.attributes.is_none(), |what| rule.selects_part(what));
@@ -193,6 +213,7 @@ impl Rules {
             entry_class: usize::from(entry_class),
             children_class: usize::from(children_class),
             other_class: usize::from(other_class),
+            places,
         }
     }
 
@@ -209,6 +230,18 @@ impl Rules {
         let class = self.attribute_classes.get(usize::from(attribute.number()));
         class.map_or(self.other_class, |class| usize::from(*class))
     }
+}
+
+/// Gives places to parts of sets that are the same for all entries: how many there are, if there are sets.
+fn keep_sets(rules: &mut [Rule]) -> Option<usize> {
+    let (mut places, mut are_there) = (0, false);
+    for who in rules.iter_mut().flat_map(|rule| &mut rule.clauses).flat_map(|clause| &mut clause.who) {
+        if let Who::Set(set) = who {
+            set.keep(&mut places);
+            are_there = true;
+        }
+    }
+    are_there.then_some(places)
 }
 
 #[cfg(test)]

@@ -9,13 +9,15 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::asked::Asker;
+use super::elements::Kept;
 use super::level::Privileges;
 use super::rule::{Clause, Control, Rule};
 use super::walk::Nobody;
 use super::who::Answer;
 use super::{Groups, Level, Rules, Target, What};
 use crate::requester::Requester;
-use crate::schema::{AttributeId, Schema};
+use crate::schema::AttributeId;
 
 /// What is granted at the end of every way, and at the end of some way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +67,8 @@ pub struct Plan {
     pub(super) rules: Arc<Rules>,
     pub(super) requester: Requester,
     settled: Arc<Settled>,
+    /// What is kept of sets, if there are some.
+    kept: Option<Arc<Kept>>,
 }
 
 /// What follows for all whose clauses have the same answers.
@@ -128,12 +132,18 @@ impl Plan {
         let requester = requester.clone();
         if requester.is_administrator {
             let settled = Arc::new(Settled { reads_everything: true, ..Settled::default() });
-            return Plan { rules, requester, settled };
+            return Plan { rules, requester, settled, kept: None };
         }
+        let kept = rules.places.map(|places| Arc::new(Kept::new(places)));
+        let asker = Asker { requester: &requester, groups, schema: &rules.schema, kept: kept.as_deref() };
         let mut answers = Answers::new();
-        rules.rules.iter().for_each(|rule| settle(rule, &requester, groups, &rules.schema, &mut answers));
+        rules.rules.iter().for_each(|rule| settle(rule, asker, &mut answers));
         let settled = Settled::of(&rules, answers);
-        Plan { rules, requester, settled }
+        Plan { rules, requester, settled, kept }
+    }
+
+    pub(super) fn asker<'a>(&'a self, groups: &'a dyn Groups) -> Asker<'a> {
+        Asker { requester: &self.requester, groups, schema: &self.rules.schema, kept: self.kept.as_deref() }
     }
 
     /// The answers of a rule's clauses, and those of later ones.
@@ -213,11 +223,11 @@ impl Known {
 }
 
 /// Appends the answers of a rule's clauses; what stands behind one that always ends the rule is never asked.
-fn settle(rule: &Rule, requester: &Requester, groups: &dyn Groups, schema: &Schema, answers: &mut Answers) {
+fn settle(rule: &Rule, asker: Asker<'_>, answers: &mut Answers) {
     let mut ended = false;
     for clause in &rule.clauses {
-        let answer = if ended { Answer::No } else { clause.settle(requester, groups, schema) };
-        ended |= answer == Answer::Yes && clause.control != Control::Continue;
+        let answer = if ended { Answer::No } else { clause.settle(asker) };
+        ended |= answer == Answer::Beyond || answer == Answer::Yes && clause.control != Control::Continue;
         answers.push(answer);
     }
 }
@@ -244,6 +254,9 @@ fn run_through_clauses<'r>(
 ) -> (Option<Bounds>, Option<Bounds>) {
     let (mut stopped, mut broke, mut here) = (None, None, before);
     for (clause, answer) in clauses.filter(|(_, answer)| **answer != Answer::No) {
+        if *answer == Answer::Beyond {
+            break;
+        }
         let after = here.after(clause);
         let certain = *answer == Answer::Yes;
         match clause.control {

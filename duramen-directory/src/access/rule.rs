@@ -1,5 +1,7 @@
 //! What a rule is made of: what it selects, and clauses of who gets what.
 
+use std::borrow::Cow;
+
 use duramen_ldap::matching::Rule as MatchingRule;
 use regex::Regex;
 
@@ -9,9 +11,25 @@ use super::condition::{Condition, Test};
 use super::level::Change;
 use super::name::{NamePattern, Span, captures, in_hex, is_near, normalized_name};
 use super::peer::PeerPattern;
+use super::set::Set;
 use super::template::{Parts, Template};
 use super::words::Place;
-use crate::schema::{AttributeId, Schema};
+use crate::schema::{Attribute, AttributeId, Schema};
+
+/// Rules whose normalized forms are text that is to be read as the value. Expressions are held against other values as they
+/// are written, and sets have them so.
+const OF_TEXT: [&str; 10] = [
+    "caseIgnoreMatch",
+    "caseExactMatch",
+    "caseIgnoreIA5Match",
+    "caseExactIA5Match",
+    "caseIgnoreListMatch",
+    "numericStringMatch",
+    "telephoneNumberMatch",
+    "integerMatch",
+    "distinguishedNameMatch",
+    "uniqueMemberMatch",
+];
 
 /// `access to <what> [by <who> <access> <control>]...`
 #[derive(Debug)]
@@ -80,6 +98,8 @@ pub(super) enum Who {
         attribute: AttributeId,
     },
     Peer(PeerPattern),
+    /// Whoever asks while there is something in it.
+    Set(Set),
     /// Whoever's connection is protected by this many bits.
     Strength(u32),
 }
@@ -122,7 +142,8 @@ impl Rule {
 
     /// Whether it is about this entry and value, given that it is about this part; the parts that its clauses refer to.
     pub fn select(&self, asked: &Asked<'_>) -> Result<Parts, Passed> {
-        let Asked { target, what, schema, .. } = *asked;
+        let Asked { target, what, asker } = *asked;
+        let schema = asker.schema;
         let mut parts = Parts::default();
         if self.needs_parts {
             parts.name = self.names.parts(target).ok_or(Passed::Name)?;
@@ -153,12 +174,24 @@ impl ValuePattern {
     }
 }
 
+/// The equality rule of an attribute, if its normalized forms are text.
+pub(super) fn text_rule(attribute: &Attribute) -> Option<&'static MatchingRule> {
+    attribute.equality.filter(|rule| OF_TEXT.contains(&rule.name))
+}
+
 /// A value as expressions see it: normalized, so that none passes a rule by with other spaces. Rules are about bytes that are no
 /// text, too.
 fn as_text(value: &[u8], rule: Option<&MatchingRule>, schema: &Schema) -> String {
+    String::from_utf8_lossy(&text_bytes(value, rule, schema)).into_owned()
+}
+
+/// A value in its normalized form by a rule, names in it as expressions see them; as it is if it has none.
+pub(super) fn text_bytes(value: &[u8], rule: Option<&MatchingRule>, schema: &Schema) -> Vec<u8> {
     let mut form = Vec::new();
     let normalized = rule.filter(|rule| rule.normalize_in_name(value, schema, &mut form).is_ok());
-    let text = String::from_utf8_lossy(if normalized.is_some() { &form } else { value });
-    let is_name = normalized.is_some_and(MatchingRule::asks_about_names);
-    if is_name { in_hex(&text).into_owned() } else { text.into_owned() }
+    let Some(rule) = normalized else { return value.to_vec() };
+    match std::str::from_utf8(&form).map(in_hex) {
+        Ok(Cow::Owned(text)) if rule.asks_about_names() => text.into_bytes(),
+        _ => form,
+    }
 }

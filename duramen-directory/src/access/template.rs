@@ -1,6 +1,8 @@
 //! Text into which parts of the name and the value that a rule selected are put: `$1`, `${1}`, `${d1}`, `${v1}`, and
 //! `$$` for a dollar sign.
 
+use std::fmt;
+
 /// Parts of what a rule selected: the whole, and what stood in the pattern's parentheses.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parts {
@@ -71,6 +73,14 @@ impl Template {
         self.pieces.iter().any(|piece| !matches!(piece, Piece::Text(_)))
     }
 
+    /// What stands in front of the first place.
+    pub fn beginning(&self) -> &str {
+        match self.pieces.first() {
+            Some(Piece::Text(text)) => text,
+            _ => "",
+        }
+    }
+
     /// What is wrong with a place that no part can ever stand in, if there is one.
     pub fn unfilled(&self, reach: Reach) -> Option<String> {
         let problem = |place: String, pattern| {
@@ -94,6 +104,16 @@ impl Template {
             Piece::Value(n) => part(&parts.value, *n),
         });
         texts.collect()
+    }
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pieces.iter().try_for_each(|piece| match piece {
+            Piece::Text(text) => f.write_str(&text.replace('$', "$$")),
+            Piece::Name(n) => write!(f, "${{{n}}}"),
+            Piece::Value(n) => write!(f, "${{v{n}}}"),
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Running through rules with an entry at hand.
 
 use super::asked::Asked;
+use super::elements::Beyond;
 use super::level::Privileges;
 use super::plan::{Bounds, Plan};
 use super::rule::{Clause, Control, Passed, Rule};
@@ -14,6 +15,7 @@ pub(super) trait Observer {
     fn rule_selects(&mut self, _rule: &Rule) {}
     fn clause_passed(&mut self, _clause: &Clause, _asked: &Asked<'_>, _parts: &Parts) {}
     fn clause_applies(&mut self, _clause: &Clause, _after: Privileges) {}
+    fn clause_was_beyond(&mut self, _clause: &Clause) {}
     fn nothing_applied(&mut self, _rule: &Rule) {}
     fn no_rule_left(&mut self) {}
 }
@@ -41,7 +43,7 @@ impl Plan {
         level: Option<Level>,
         observer: &mut impl Observer,
     ) -> Result<Privileges, Bounds> {
-        let asked = Asked { requester: &self.requester, target, groups, what, schema: &self.rules.schema };
+        let asked = Asked { asker: self.asker(groups), target, what };
         let mut granted = Privileges::NONE;
         for &n in numbers {
             let rule = &self.rules.rules[n];
@@ -78,9 +80,14 @@ impl Plan {
         let (rule, answers) = (&self.rules.rules[n], self.answers(n));
         for (clause, answer) in rule.clauses.iter().zip(answers) {
             let applies = match answer {
-                Answer::Yes => true,
-                Answer::No => false,
+                Answer::Yes => Ok(true),
+                Answer::No => Ok(false),
+                Answer::Beyond => Err(Beyond),
                 Answer::Depends => clause.applies(asked, parts),
+            };
+            let Ok(applies) = applies else {
+                observer.clause_was_beyond(clause);
+                return Ended::Stopped(Privileges::NONE);
             };
             if !applies {
                 observer.clause_passed(clause, asked, parts);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::asked::Asker;
 use super::rule::Who;
 use super::template::Parts;
 use super::{Groups, RuleError, parse};
@@ -23,7 +24,8 @@ impl Whom {
 
     /// Whether a requester is meant.
     pub fn is(&self, requester: &Requester, groups: &dyn Groups) -> bool {
-        let holds = |who: &Who| who.holds_everywhere(requester, groups, &Parts::default(), &self.schema);
+        let asker = Asker { requester, groups, schema: &self.schema, kept: None };
+        let holds = |who: &Who| who.holds_everywhere(asker, &Parts::default()) == Ok(true);
         self.who.iter().all(holds)
     }
 }

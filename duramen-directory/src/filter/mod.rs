@@ -21,7 +21,7 @@ use crate::schema::{AttributeId, ClassId};
 
 pub(crate) use compile::Compiler;
 pub(crate) use evaluate::{Derived, Evaluation, Value, fits};
-pub(crate) use plan::{Candidates, Planner, counted, each_value, member_types};
+pub(crate) use plan::{Candidates, Planner, counted, each_value, each_value_while, member_types};
 pub(crate) use value::Quick;
 
 /// That a filter is not nested deeper than `most`.

@@ -489,12 +489,30 @@ pub(crate) fn each_value(
     kind: AttributeId,
     mut each: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    for value in entry.of_type(kind).flat_map(|attribute| attribute.values()) {
-        each(value)?;
+    let mut result = Ok(());
+    each_value_while(tables, id, entry, kind, &mut |value| {
+        result = each(value);
+        result.is_ok()
+    })?;
+    result
+}
+
+/// As [`each_value`], until `each` returns false.
+pub(crate) fn each_value_while(
+    tables: &Tables<'_>,
+    id: Id,
+    entry: &Entry<'_>,
+    kind: AttributeId,
+    each: &mut dyn FnMut(&[u8]) -> bool,
+) -> Result<()> {
+    if !entry.of_type(kind).flat_map(|attribute| attribute.values()).all(&mut *each) {
+        return Ok(());
     }
     if entry.large().any(|large| large.id == kind) {
         for value in large::values(&tables.value()?, id, kind)? {
-            each(value?)?;
+            if !each(value?) {
+                break;
+            }
         }
     }
     Ok(())

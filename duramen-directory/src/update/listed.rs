@@ -4,7 +4,6 @@
 
 use duramen_ldap::attribute::Assertion;
 use duramen_ldap::filter::{FilterBuf, Node};
-use duramen_ldap::message::Scope;
 
 use crate::access::{Level, What};
 use crate::attribute::form;
@@ -15,7 +14,7 @@ use crate::filter::Test;
 use crate::index::{self, Kind, Reach};
 use crate::names;
 use crate::tables::Id;
-use crate::view::{Scene, View};
+use crate::view::{Part, Scene, View};
 
 /// Whether a search for it finds an entry. Referral objects and subentries are none that a search finds.
 pub(super) fn is_listed(scene: &Scene<'_>, listing: &Listing, value: &[u8]) -> Result<bool> {
@@ -24,7 +23,7 @@ pub(super) fn is_listed(scene: &Scene<'_>, listing: &Listing, value: &[u8]) -> R
     if !asks(scene, base, |view| Ok(view.allows(What::Entry, Level::Search)))? {
         return Ok(false);
     }
-    let area = Area { scene, base, scope: *scope };
+    let area = Part { scene, base, scope: *scope };
     let test = test(scene, listing, value)?;
     let has = |id: Id| {
         asks(scene, id, |view| {
@@ -76,43 +75,4 @@ fn indexed(scene: &Scene<'_>, listing: &Listing, value: &[u8]) -> Result<Option<
         found.extend(index::equal(&index, id, &form, &Reach::all())?.iter());
     }
     Ok(Some(found))
-}
-
-/// A part of the tree.
-struct Area<'a, 's> {
-    scene: &'a Scene<'s>,
-    base: Id,
-    scope: Scope,
-}
-
-impl Area<'_, '_> {
-    fn contains(&self, id: Id) -> Result<bool> {
-        let entries = self.scene.tables.entry()?;
-        Ok(match self.scope {
-            Scope::Base => id == self.base,
-            Scope::One => names::parent(&entries, id)? == self.base,
-            Scope::Subordinates if id == self.base => false,
-            _ => names::is_within(&entries, id, self.base)?,
-        })
-    }
-
-    /// Whether it has such an entry, found by looking at one after the other.
-    fn walk(&self, has: impl Fn(Id) -> Result<bool>) -> Result<bool> {
-        let (names, mut waiting) = (self.scene.tables.name()?, vec![self.base]);
-        while let Some(id) = waiting.pop() {
-            let is_base = id == self.base;
-            if (!is_base || matches!(self.scope, Scope::Base | Scope::Subtree)) && has(id)? {
-                return Ok(true);
-            }
-            let goes_down = match self.scope {
-                Scope::Base => false,
-                Scope::One => is_base,
-                _ => true,
-            };
-            if goes_down {
-                waiting.extend(names::children_of(&names, id)?);
-            }
-        }
-        Ok(false)
-    }
 }

@@ -466,3 +466,70 @@ fn of_very_many_passwords_of_an_entry_a_few_are_tried() {
         assert_eq!(credentials.stored.len(), 10, "of {count}");
     }
 }
+
+#[test]
+fn sets_follow_large_groups_groups_in_groups_and_urls() {
+    let sets = [
+        ("cn", "[cn=all,ou=People,dc=example,dc=com]/member* & user"),
+        ("description", "[cn=all,ou=People,dc=example,dc=com]/member & user"),
+        ("businessCategory", "this/member & user"),
+        ("o", "[ldap:///dc=example,dc=com??sub?(uid=jsmith)]/entryDN & user"),
+        ("ou", "[ldap:///ou=People,dc=example,dc=com??one?(objectClass=groupOfNames)]/member & user"),
+        ("seeAlso", "[ldap:///uid=jsmith,ou=People,dc=example,dc=com]/uid & user/uid"),
+        ("owner", "user/memberOf & [cn=some,ou=people,dc=example,dc=com]"),
+    ];
+    let rule =
+        |(attribute, set): &(&str, &str)| format!("access to attrs={attribute} by set=\"{set}\" write by * read\n");
+    let sample = with(&(sets.iter().map(rule).collect::<String>() + "access to * by * read"));
+    // More than an entry has in itself.
+    let members: Vec<String> = (0..600).map(|n| format!("uid=u{n},ou=People,dc=example,dc=com")).collect();
+    let group = |name: &str, more: &str| {
+        let member = members.iter().map(String::as_str).chain([more]).map(str::as_bytes).collect();
+        let cn = name.split(['=', ',']).nth(1).unwrap().as_bytes();
+        sample.add(name, &[("objectClass", vec![b"groupOfNames"]), ("cn", vec![cn]), ("member", member)]).unwrap();
+    };
+    group("cn=all,ou=People,dc=example,dc=com", "cn=some,ou=People,dc=example,dc=com");
+    group("cn=some,ou=People,dc=example,dc=com", SMITH);
+    let may = |who: &str, name: &str| -> Vec<&str> {
+        let who = somebody(&sample, who);
+        let changes = |attribute: &str| -> ResultCode {
+            let value = if ["seeAlso", "owner"].contains(&attribute) { "cn=x" } else { "x" };
+            modify(&sample, &who, name, &[(Add, attribute, &[value])])
+        };
+        sets.iter()
+            .map(|(attribute, _)| *attribute)
+            .filter(|attribute| changes(attribute) == ResultCode::SUCCESS)
+            .collect()
+    };
+    assert_eq!(
+        may(SMITH, "cn=some,ou=People,dc=example,dc=com"),
+        ["cn", "businessCategory", "o", "ou", "seeAlso", "owner"]
+    );
+    assert_eq!(may(JENSEN, "cn=some,ou=People,dc=example,dc=com"), [""; 0]);
+    assert_eq!(
+        may("uid=u7,ou=People,dc=example,dc=com", "cn=all,ou=People,dc=example,dc=com"),
+        ["cn", "description", "businessCategory", "ou"]
+    );
+}
+
+#[test]
+fn the_entry_that_a_set_is_about_is_the_one_that_is_added() {
+    let sample = with(
+        "access to attrs=children by users write\naccess to attrs=entry by set=\"this/seeAlso & user\" write by * disclose",
+    );
+    let add = |name: &str, see_also: &str| {
+        let attributes: Vec<(&str, Vec<&[u8]>)> = vec![
+            ("objectClass", vec![b"device"]),
+            ("cn", vec![name.as_bytes()]),
+            ("seeAlso", vec![see_also.as_bytes()]),
+        ];
+        ended(sample.add_as(
+            &somebody(&sample, SMITH),
+            &format!("cn={name},ou=People,dc=example,dc=com"),
+            &attributes,
+            &[],
+        ))
+    };
+    assert_eq!(add("own", SMITH), ResultCode::SUCCESS);
+    assert_eq!(add("other", JENSEN), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+}

@@ -34,7 +34,7 @@ const WHAT: [&str; 29] = [
     "attrs=member val.one=\"ou=people,dc=example,dc=com\"",
 ];
 
-const WHO: [&str; 23] = [
+const WHO: [&str; 38] = [
     "*",
     "*",
     "anonymous",
@@ -58,6 +58,21 @@ const WHO: [&str; 23] = [
     "self.level{-1}",
     "dn.one=\"ou=people,dc=example,dc=com\"",
     "dn.exact,expand=\"uid=alice,$2\"",
+    "set=\"this/manager & user\"",
+    "set=\"this/member & user\"",
+    "set=\"[a] | user\"",
+    "set=\"[cn=team,ou=groups,dc=example,dc=com]/member* & user\"",
+    "set=\"(this | this/seeAlso/member | this/manager*) & user\"",
+    "set=\"this/-1 & user/-1\"",
+    "set=\"user/-* & [ou=people,dc=example,dc=com] & this/-*\"",
+    "set=\"user/mail & ([alice@example.com] | user/uid + [@example.org])\"",
+    "set=\"[ldap:///ou=people,dc=example,dc=com??sub?(mail=*)]/entryDN & user\"",
+    "set=\"([ldap:///ou=people,dc=example,dc=com?seeAlso?one?(uid=] + user/uid + [)])/manager & this\"",
+    "set=\"[ldap:///dc=example,dc=com??sub?(objectClass=groupOfNames)]/member & user & this\"",
+    "set=\"[ldap:///dc=example,dc=com??sub?(telephoneNumber=*)]/entryDN & this\"",
+    "set=\"[UID=Alice, ou=people,dc=example,dc=com]/entryDN & user\"",
+    "set.expand=\"[uid=alice,$2] & user\"",
+    "set.expand=\"user/-* & [$2]\"",
 ];
 
 const LEVEL: [&str; 28] = [

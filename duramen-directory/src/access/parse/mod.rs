@@ -6,6 +6,7 @@
 mod entry;
 mod ldif;
 mod names;
+mod set;
 mod what;
 mod who;
 
@@ -64,6 +65,12 @@ pub(super) fn whom(source: &str, text: &str, schema: &Schema) -> Result<Vec<Who>
         words.iter().map(|word| somebody(word, schema)).collect()
     };
     parsed().map_err(|wrong| told(source, wrong))
+}
+
+/// A set by itself.
+#[cfg(test)]
+pub(super) fn set(text: &str, expands: bool, schema: &Schema) -> Result<super::set::Set, String> {
+    set::parse(text, expands, schema)
 }
 
 fn somebody(word: &Word, schema: &Schema) -> Result<Who, Wrong> {
@@ -231,6 +238,8 @@ impl<'a> Parser<'a> {
             };
             return Err((word.map_or(place, |word| word.place), problem));
         }
+        // What is known for less is asked first.
+        found.sort_by_key(|who| matches!(who, Who::Set(_)));
         let (own_value, change) = match word.filter(|word| control(&word.text).is_none()) {
             None => (false, Change::Add(Privileges::NONE)),
             Some(access) => {

@@ -5,7 +5,7 @@ use duramen_ldap::matching::{Rule as MatchingRule, RuleKind};
 
 use super::super::condition::{Condition, Test};
 use super::super::name::NamePattern;
-use super::super::rule::{Selection, ValuePattern};
+use super::super::rule::{Selection, ValuePattern, text_rule};
 use super::super::template::Reach;
 use super::super::words::{Place, Word};
 use super::{Wrong, is, keyed, names};
@@ -13,21 +13,6 @@ use crate::expression::compile_in_any_case;
 use crate::schema::{Attribute, AttributeId, Schema};
 
 const EXPECTED: &str = "expected *, dn=, dn.regex= or another style, filter=, attrs= or val=";
-
-/// Rules whose normalized forms are text that is to be read as the value. Expressions are held against other values as they
-/// are written.
-const OF_TEXT: [&str; 10] = [
-    "caseIgnoreMatch",
-    "caseExactMatch",
-    "caseIgnoreIA5Match",
-    "caseExactIA5Match",
-    "caseIgnoreListMatch",
-    "numericStringMatch",
-    "telephoneNumberMatch",
-    "integerMatch",
-    "distinguishedNameMatch",
-    "uniqueMemberMatch",
-];
 
 /// What has been said so far.
 #[derive(Default)]
@@ -171,7 +156,7 @@ fn value_pattern(value: &Value, list: &str, schema: &Schema) -> Result<ValuePatt
     let attribute = attribute(list, schema)?;
     match &*value.style {
         "regex" => match compile_in_any_case(&value.text) {
-            Ok(regex) => Ok(ValuePattern::Regex(regex, attribute.equality.filter(|rule| OF_TEXT.contains(&rule.name)))),
+            Ok(regex) => Ok(ValuePattern::Regex(regex, text_rule(attribute))),
             Err(error) => Err(format!("'{}' is not a regular expression: {error}", value.text)),
         },
         "" | "exact" => equal(value, attribute, schema),

@@ -5,11 +5,11 @@ use super::super::peer::PeerPattern;
 use super::super::rule::Who;
 use super::super::template::{Reach, Template};
 use super::super::words::Word;
-use super::{Keyed, Wrong, is, keyed, names, what};
+use super::{Keyed, Wrong, is, keyed, names, set, what};
 use crate::schema::Schema;
 
 pub(super) const EXPECTED: &str =
-    "expected *, anonymous, users, self, dn=, dnattr=, group=, peername= or ssf=, some with a style";
+    "expected *, anonymous, users, self, dn=, dnattr=, group=, set=, peername= or ssf=, some with a style";
 
 /// Whom a word is about; `None` if it is about nobody and may be an access level.
 pub(super) fn parse(word: &Word, schema: &Schema) -> Result<Option<Who>, Wrong> {
@@ -51,13 +51,19 @@ fn of_key(keyed: &Keyed<'_>, schema: &Schema) -> Result<Who, String> {
             Ok(Who::NamedIn(attribute.id))
         }
         "group" => group(keyed, parts.next(), parts.next(), schema),
+        "set" => match (&*keyed.style, &keyed.modifiers[..]) {
+            ("" | "exact" | "base", []) => set::parse(keyed.value, false, schema).map(Who::Set),
+            ("expand" | "regex", []) => set::parse(keyed.value, true, schema).map(Who::Set),
+            (style, []) => Err(format!("a set has no style '{style}': expected exact or expand")),
+            (_, others) => Err(format!("a set has no modifier '{}': write set.expand=", others.join(","))),
+        },
         "peername" => Ok(Who::Peer(PeerPattern::parse(&keyed.style, keyed.value)?)),
         "ssf" | "transport_ssf" | "tls_ssf" => keyed
             .value
             .parse()
             .map(Who::Strength)
             .map_err(|_| format!("'{}' is no strength: expected a number of bits, such as 128", keyed.value)),
-        "sockname" | "domain" | "sockurl" | "set" | "dynacl" | "aci" | "sasl_ssf" => {
+        "sockname" | "domain" | "sockurl" | "dynacl" | "aci" | "sasl_ssf" => {
             Err(format!("'{key}' is not supported: {EXPECTED}"))
         }
         _ => Err(format!("'{}' is nobody: {EXPECTED}", keyed.key)),
@@ -118,6 +124,7 @@ pub(super) fn unfilled(who: &Who, reach: Reach) -> Option<String> {
     match who {
         Who::Name(pattern) => pattern.unfilled(reach),
         Who::Group { name, .. } => name.unfilled(reach),
+        Who::Set(set) => set.unfilled(reach),
         _ => None,
     }
 }

@@ -154,11 +154,11 @@ fn an_error_names_line_column_and_cure() {
         ("access to * by", "line 1, column 13: 'by' has nobody behind it: write '*' for everybody"),
         (
             "access to *\n  by read",
-            "line 2, column 6: 'read' is nobody: expected *, anonymous, users, self, dn=, dnattr=, group=, peername= or ssf=, some with a style",
+            "line 2, column 6: 'read' is nobody: expected *, anonymous, users, self, dn=, dnattr=, group=, set=, peername= or ssf=, some with a style",
         ),
         (
             "access to * by users raed",
-            "line 1, column 22: 'raed' is neither somebody nor a level: expected none, disclose, auth, compare, search, read, add, delete, write or manage, or letters of dxcsrazwm behind =, + or -; for whom, expected *, anonymous, users, self, dn=, dnattr=, group=, peername= or ssf=, some with a style",
+            "line 1, column 22: 'raed' is neither somebody nor a level: expected none, disclose, auth, compare, search, read, add, delete, write or manage, or letters of dxcsrazwm behind =, + or -; for whom, expected *, anonymous, users, self, dn=, dnattr=, group=, set=, peername= or ssf=, some with a style",
         ),
         ("access to * by users read now", "line 1, column 27: 'now' is no control: expected stop, continue or break"),
         (
@@ -198,7 +198,7 @@ fn an_error_names_line_column_and_cure() {
         ),
         ("access to filter=((cn=x) by * read", "line 1, column 11: the filter: at byte 1: expected "),
         ("access to filter=(foo=x) by * read", "line 1, column 11: the schema has no attribute type 'foo'"),
-        ("access to * by set=\"this\" read", "line 1, column 16: 'set' is not supported: expected "),
+        ("access to * by domain=example.com read", "line 1, column 16: 'domain' is not supported: expected "),
         ("access to * by peername.ip=10 read", "line 1, column 16: '10' is not an address: expected 10.1.2.3, "),
         (
             "access to * by group/person=cn=x read",

@@ -2,6 +2,7 @@
 
 mod language;
 mod plans;
+mod sets;
 mod slapacl;
 mod world;
 

@@ -72,7 +72,7 @@ const ASKED: [&str; 10] = [
 
 /// What stands behind the last rule anyway. `slapacl` shows what was granted before it if it is not written out, though
 /// the server grants nothing.
-const END: &str = "access to * by * none\n";
+pub const END: &str = "access to * by * none\n";
 
 /// Random rules. Parts of names are referred to where names have some: elsewhere it is refused.
 pub fn rules() -> impl Strategy<Value = String> {
@@ -88,13 +88,13 @@ pub fn rules() -> impl Strategy<Value = String> {
 }
 
 /// A configuration of slapd and the entries that it is about.
-struct Slapd {
+pub struct Slapd {
     directory: tempfile::TempDir,
-    conf: PathBuf,
+    pub conf: PathBuf,
 }
 
 impl Slapd {
-    fn new() -> Slapd {
+    pub fn new() -> Slapd {
         let directory = tempfile::tempdir().unwrap();
         let slapd = Slapd { conf: directory.path().join("slapd.conf"), directory };
         let ldif = slapd.directory.path().join("data.ldif");
@@ -106,7 +106,7 @@ impl Slapd {
     }
 
     /// Takes rules, and what stands in front of the database, into use.
-    fn configure(&self, before: &str, rules: &str) {
+    pub fn configure(&self, before: &str, rules: &str) {
         let schemas =
             ["core", "cosine", "inetorgperson"].map(|name| format!("include /etc/ldap/schema/{name}.schema\n"));
         let text = format!(
@@ -134,7 +134,7 @@ fn run(command: &mut Command) -> String {
 }
 
 /// What `slapacl` says, in the order of the questions.
-fn ask(configuration: &Path, who: &str, entry: &str, asked: &[&str]) -> Vec<Privileges> {
+pub fn ask(configuration: &Path, who: &str, entry: &str, asked: &[&str]) -> Vec<Privileges> {
     let mut command = Command::new("/usr/sbin/slapacl");
     command.arg("-f").arg(configuration).args(["-o", "peername=IP=192.0.2.1:5000", "-o", "ssf=32"]);
     command.args(["-D", who, "-b", entry]).args(asked);
@@ -294,6 +294,6 @@ fn clauses_with_places_for_nothing_are_about_nobody_in_openldap() {
 }
 
 /// As many as usual, or as `DURAMEN_CASES` says.
-fn cases() -> u32 {
+pub fn cases() -> u32 {
     std::env::var("DURAMEN_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES)
 }

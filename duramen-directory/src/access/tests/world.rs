@@ -1,7 +1,12 @@
 //! A small directory in memory, and the questions that tests ask about it.
 
+use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
 
+use duramen_ldap::message::Scope;
+use duramen_ldap::url::LdapUrl;
+
+use super::super::condition::Condition;
 use super::super::walk::Nobody;
 use super::super::*;
 use crate::requester::{Method, Name, Peer};
@@ -73,6 +78,30 @@ pub const ENTRIES: &[(&str, Attributes)] = &[
         ],
     ),
     (
+        "cn=all,ou=groups,dc=example,dc=com",
+        &[
+            ("objectClass", &["groupOfNames"]),
+            ("cn", &["all"]),
+            ("member", &["cn=team,ou=groups,dc=example,dc=com", "cn=loop,ou=groups,dc=example,dc=com"]),
+        ],
+    ),
+    (
+        "cn=loop,ou=groups,dc=example,dc=com",
+        &[
+            ("objectClass", &["groupOfNames"]),
+            ("cn", &["loop"]),
+            (
+                "member",
+                &[
+                    "cn=all,ou=groups,dc=example,dc=com",
+                    "uid=bob,ou=people,dc=example,dc=com",
+                    "uid=d\\, e\\+f=g,ou=people,dc=example,dc=com",
+                ],
+            ),
+            ("seeAlso", &["UID=Carol, OU=people,dc=example,dc=com"]),
+        ],
+    ),
+    (
         "cn=unique,ou=groups,dc=example,dc=com",
         &[
             ("objectClass", &["groupOfUniqueNames"]),
@@ -102,6 +131,8 @@ pub struct World {
     pub rules: Arc<Rules>,
     peer: Arc<Peer>,
     ssf: u32,
+    /// How often other entries were asked about.
+    pub asked: Cell<usize>,
 }
 
 struct Entry<'a>(&'a str);
@@ -120,11 +151,45 @@ impl Target for Entry<'_> {
     fn values(&self, attribute: AttributeId, each: &mut dyn FnMut(&[u8]) -> bool) {
         let _ = values(self.0, attribute).all(|value| each(value.as_bytes()));
     }
+
+    fn has_value(&self, attribute: AttributeId, form: &[u8]) -> bool {
+        let Some(rule) = SCHEMA.attribute(attribute).equality else { return false };
+        values(self.0, attribute).any(|value| {
+            let mut normalized = Vec::new();
+            rule.normalize(value.as_bytes(), &**SCHEMA, &mut normalized).is_ok() && normalized == form
+        })
+    }
 }
 
 impl Groups for World {
     fn has_member(&self, group: &str, attribute: AttributeId, member: &str) -> bool {
         values(group, attribute).any(|value| value == member)
+    }
+
+    fn values(&self, name: &str, attribute: AttributeId, each: &mut dyn FnMut(&[u8]) -> bool) {
+        self.asked.set(self.asked.get() + 1);
+        Entry(name).values(attribute, each);
+    }
+
+    fn has_value(&self, name: &str, attribute: AttributeId, form: &[u8]) -> bool {
+        self.asked.set(self.asked.get() + 1);
+        Entry(name).has_value(attribute, form)
+    }
+
+    fn holders(&self, attribute: AttributeId, form: &[u8], each: &mut dyn FnMut(&str) -> bool) -> bool {
+        let _ = ENTRIES.iter().filter(|(name, _)| Entry(name).has_value(attribute, form)).all(|(name, _)| each(name));
+        true
+    }
+
+    fn find(&self, url: &LdapUrl, each: &mut dyn FnMut(Option<&dyn Target>) -> bool) {
+        self.asked.set(self.asked.get() + 1);
+        let span = Span::of(url.scope.unwrap_or(Scope::Base));
+        let condition = url.filter.as_ref().map(|filter| Condition::compile(filter.as_filter(), &SCHEMA).unwrap());
+        let _ = ENTRIES.iter().all(|(name, _)| {
+            let is_found = is_near(name, &url.dn, span)
+                && condition.as_ref().is_none_or(|filter| filter.matches(&Entry(name), &SCHEMA) == Some(true));
+            each(is_found.then_some(&Entry(name)))
+        });
     }
 }
 
@@ -132,7 +197,7 @@ impl World {
     pub fn new(rules: &str) -> World {
         let suffixes = [ENTRIES[0].0.to_owned()];
         let rules = Rules::parse("rules", rules, &suffixes, &SCHEMA).unwrap_or_else(|error| panic!("{error}\n{rules}"));
-        let mut world = World { rules: Arc::new(rules), peer: Arc::new(Peer::Internal), ssf: 0 };
+        let mut world = World { rules: Arc::new(rules), peer: Arc::new(Peer::Internal), ssf: 0, asked: Cell::new(0) };
         world.from("192.0.2.1:5000", 0);
         world
     }

@@ -3,26 +3,29 @@
 //! Owns: derived attributes, where values are that stand outside the entry. Must not know: how the entry was found, what of it
 //! is wanted.
 
+mod members;
+mod part;
+
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell, RefCell};
 
 use duramen_ldap::filter::Filter;
 use roaring::RoaringBitmap;
 
-use crate::access::{Groups, Known, Level, Plan, Target, What, in_hex};
-use crate::dynamic::{self, Source};
+use crate::access::{Known, Level, Plan, Target, What, in_hex};
 use crate::entry::Entry;
 use crate::failure::{Result, damaged};
-use crate::filter::{Compiler, Derived, Evaluation, Test, check_depth, each_value, member_types};
+use crate::filter::{Compiler, Derived, Evaluation, Test, check_depth, each_value_while, member_types};
 use crate::history;
-use crate::index::{self, Reach, Set};
+use crate::index::{self, Reach};
 use crate::knowledge::numbers_of;
-use crate::names::{self, Found, Naming};
-use crate::requester::Requester;
-
+use crate::names::{self, Naming};
 use crate::schema::{AttributeId, Schema};
 use crate::state::State;
 use crate::tables::{Id, Tables, read_id};
+
+pub(crate) use members::Members;
+pub(crate) use part::Part;
 
 /// What entries are seen in: a state of the directory, and who looks.
 #[derive(Clone, Copy)]
@@ -183,7 +186,7 @@ impl<'v, 'e> View<'v, 'e> {
         for item in tables.entry()?.iter() {
             let (key, bytes) = item?;
             let (Some(id), Some(entry)) = (read_id(key), Entry::parse(bytes)) else { return Err(damaged("an entry")) };
-            if has_value(&state.schema, &tables, (id, &entry), kind, name)? {
+            if has_value(&state.schema, &tables, (id, &entry), kind, name.as_bytes())? {
                 found.insert(id);
             }
         }
@@ -197,10 +200,10 @@ fn has_value(
     tables: &Tables<'_>,
     (id, entry): (Id, &Entry<'_>),
     attribute: AttributeId,
-    value: &str,
+    value: &[u8],
 ) -> Result<bool> {
     if entry.large().any(|large| large.id == attribute) {
-        let key = crate::large::key(id, attribute, value.as_bytes());
+        let key = crate::large::key(id, attribute, value);
         if tables.value()?.contains_key(key)? {
             return Ok(true);
         }
@@ -209,7 +212,7 @@ fn has_value(
     let mut form = Vec::new();
     Ok(entry.of_type(attribute).flat_map(|found| found.values()).any(|found| {
         form.clear();
-        rule.normalize(found, schema, &mut form).is_ok() && form == value.as_bytes()
+        rule.normalize(found, schema, &mut form).is_ok() && form == value
     }))
 }
 
@@ -227,22 +230,34 @@ impl Target for View<'_, '_> {
     }
 
     fn values(&self, attribute: AttributeId, each: &mut dyn FnMut(&[u8]) -> bool) {
-        let mut more = true;
-        let mut next = |value: &[u8]| more = more && each(value);
         // A value that cannot be read is one that no rule can be about.
-        let is_derived = self.scene.state.schema.known().is_derived(attribute);
-        let _ = if is_derived && self.scene.more.is_some() {
+        let _ = if self.scene.state.schema.known().is_derived(attribute) {
+            let mut more = true;
+            let mut next = |value: &[u8]| more = more && each(value);
             // What rules ask about is not made of what rules allow.
             let scene = Scene { more: None, ..*self.scene };
-            View::new(&scene, self.id, self.entry, self.name).derived(attribute, &mut next)
-        } else if is_derived {
-            self.derived(attribute, &mut next)
+            match self.scene.more {
+                Some(_) => View::new(&scene, self.id, self.entry, self.name).derived(attribute, &mut next),
+                None => self.derived(attribute, &mut next),
+            }
         } else {
-            each_value(&self.scene.tables, self.id, &self.entry, attribute, |value| {
-                next(value);
-                Ok(())
-            })
+            each_value_while(&self.scene.tables, self.id, &self.entry, attribute, each)
         };
+    }
+
+    fn has_value(&self, attribute: AttributeId, form: &[u8]) -> bool {
+        let Scene { state, tables, .. } = self.scene;
+        if !state.schema.known().is_derived(attribute) {
+            return has_value(&state.schema, tables, (self.id, &self.entry), attribute, form).unwrap_or(false);
+        }
+        let Some(rule) = state.schema.attribute(attribute).equality else { return false };
+        let (mut is_there, mut normalized) = (false, Vec::new());
+        self.values(attribute, &mut |value| {
+            normalized.clear();
+            is_there = rule.normalize(value, &*state.schema, &mut normalized).is_ok() && normalized == form;
+            !is_there
+        });
+        is_there
     }
 }
 
@@ -340,98 +355,5 @@ impl View<'_, '_> {
             each(value?);
         }
         Ok(())
-    }
-}
-
-/// Groups as access rules ask about them, before there is a plan.
-pub(crate) struct Members<'v> {
-    state: &'v State,
-    tables: Tables<'v>,
-    naming: Option<Naming>,
-    /// Which entries have a value, as the index knows: rules ask about one requester again and again.
-    found: RefCell<Option<Having>>,
-}
-
-/// The entries that have a value of an attribute.
-struct Having {
-    attribute: AttributeId,
-    value: String,
-    ids: Set,
-}
-
-impl Groups for Members<'_> {
-    fn has_member(&self, group: &str, attribute: AttributeId, member: &str) -> bool {
-        self.find_member(group, attribute, member).unwrap_or(false)
-    }
-}
-
-impl<'v> Members<'v> {
-    /// `naming`: what names are remembered by, if they are.
-    pub fn new(state: &'v State, tables: Tables<'v>, naming: Option<Naming>) -> Members<'v> {
-        Members { state, tables, naming, found: RefCell::default() }
-    }
-
-    pub fn of(scene: &Scene<'v>) -> Members<'v> {
-        Members::new(scene.state, scene.tables, scene.naming)
-    }
-
-    fn find_member(&self, group: &str, attribute: AttributeId, member: &str) -> Result<bool> {
-        if dynamic::has_urls(&self.state.schema, attribute) {
-            return self.is_found_by(group, attribute, member);
-        }
-        if self.state.ready.get(attribute) & index::bits::EQUALITY != 0 {
-            return self.is_among(group, attribute, member);
-        }
-        let Some(id) = self.find(group)? else { return Ok(false) };
-        let entry = names::entry(&self.tables.entry()?, id)?;
-        has_value(&self.state.schema, &self.tables, (id, &entry), attribute, member)
-    }
-
-    /// The entry of a normalized name.
-    pub fn find(&self, group: &str) -> Result<Option<Id>> {
-        let (table, suffixes) = (self.tables.name()?, &self.state.suffixes);
-        let Some(naming) = self.naming else { return names::find_entry(&table, suffixes, group) };
-        Ok(match names::find_in(naming, &table, suffixes, group, 0)? {
-            Found::Entry(id) => Some(id),
-            _ => None,
-        })
-    }
-
-    /// Whether a URL in an attribute of a group finds a member, whoever may see what it asks. One without a filter finds
-    /// nobody, as with OpenLDAP: all that is below a name is somebody by the name alone.
-    fn is_found_by(&self, group: &str, attribute: AttributeId, member: &str) -> Result<bool> {
-        let (Some(group), Some(id)) = (self.find(group)?, self.find(member)?) else { return Ok(false) };
-        let (schema, entries) = (&self.state.schema, self.tables.entry()?);
-        let plan = self.state.rules.plan(&Requester::internal(), self);
-        let scene = Scene { state: self.state, tables: self.tables, naming: self.naming, plan: &plan, more: None };
-        let (entry, group_entry) = (names::entry(&entries, id)?, names::entry(&entries, group)?);
-        let name = scene.name_of(id, &entry)?;
-        let view = View::new(&scene, id, entry, &name);
-        let mut is_found = false;
-        for kind in &schema.attribute(attribute).family {
-            each_value(&self.tables, group, &group_entry, *kind, |value| {
-                let source = Source::parse(schema, self.state.limits.filter_depth, value);
-                let source = source.filter(|source| source.attributes.is_empty() && source.reaches(view.normalized()));
-                if let Some(filter) = source.as_ref().and_then(|source| source.filter.as_ref()).filter(|_| !is_found) {
-                    is_found = view.matches(&scene.test(filter.as_filter())?)? == Some(true);
-                }
-                Ok(())
-            })?;
-        }
-        Ok(is_found)
-    }
-
-    /// Whether a group is among the entries that the index has for a member.
-    fn is_among(&self, group: &str, attribute: AttributeId, member: &str) -> Result<bool> {
-        let mut found = self.found.borrow_mut();
-        let having = match found.take().filter(|found| found.attribute == attribute && found.value == member) {
-            Some(having) => having,
-            None => {
-                let ids = index::equal(&self.tables.index()?, attribute, member.as_bytes(), &Reach::all())?;
-                Having { attribute, value: member.to_string(), ids }
-            }
-        };
-        let ids = &found.insert(having).ids;
-        Ok(ids.len() > 0 && self.find(group)?.is_some_and(|id| ids.contains(id)))
     }
 }
