@@ -30,7 +30,7 @@ const FEW: usize = 16;
 const FOLLOWED_FIRST: usize = 32;
 const HOLDERS_FIRST: u64 = 4_096;
 /// What is the same for all entries is gathered once if it is no more than this, and asked for each time if it is more.
-const KEPT_MAX: u64 = 10_000;
+const KEPT_MAX: u64 = 500;
 
 /// More is to be looked at than may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
