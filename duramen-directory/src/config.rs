@@ -49,6 +49,9 @@ pub struct Config {
     /// The suffixes of which the directory is a copy of another server's ([`crate::Replica`]): nobody else changes what they
     /// have. `None`: whoever opens it has no say in that. Of suffixes that are left out it is forgotten what they were a copy of.
     pub copies: Option<Vec<CopyOf>>,
+    /// The number of this server among several that each take changes of `copies`, and follow each other; 1 to 4095. `None`: they
+    /// are changed elsewhere alone.
+    pub member: Option<u16>,
     /// Where it is written down who changed what, if it is.
     pub audit: Option<AuditLog>,
     /// Whether updates wait for the disk.

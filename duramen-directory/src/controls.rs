@@ -59,6 +59,8 @@ pub(crate) struct Controls<'a> {
     pub dereference: Option<DereferenceRequest<'a>>,
     pub sync: Option<SyncRequest<'a>>,
     pub sync_is_critical: bool,
+    /// Who asks takes changes together with this server: what it says of itself.
+    pub shared: Option<&'a [u8]>,
 }
 
 /// Which operation controls are of: each control belongs to some (RFC 4511 section 4.1.11).
@@ -111,6 +113,8 @@ impl<'a> Controls<'a> {
                     Failure::new(ResultCode::PROTOCOL_ERROR, diagnostic)
                 })?;
                 controls.take(decoded, control)?;
+            } else if control.oid == oid::SYNC_SHARED && of == Of::Search {
+                controls.shared = control.value;
             } else if control.critical {
                 let diagnostic = format!("control {} is not available for this operation", control.oid);
                 return Err(Failure::new(ResultCode::UNAVAILABLE_CRITICAL_EXTENSION, diagnostic));

@@ -19,8 +19,11 @@ use duramen::{Result, Table, WriteTxn};
 use crate::clock::Moment;
 use crate::entry::Entry;
 use crate::failure::{self, damaged};
+use crate::membership::{self, Member, Tomb};
 use crate::schema::Schema;
 use crate::tables::{ENTRY, HISTORY, Id, Ids, read_id};
+
+pub(crate) use crate::tables::Uuid;
 
 use known::{IN_HEAD, KNOWN, known_at};
 
@@ -30,9 +33,6 @@ pub(crate) use known::{common, note_known};
 const HEAD: [u8; 8] = [0; 8];
 /// So many changes more than are kept are taken away together.
 const TRIMMED: usize = 1024;
-
-/// An entry's UUID.
-pub(crate) type Uuid = [u8; 16];
 
 /// The UUID that an entry has.
 pub(crate) fn uuid_of(schema: &Schema, entry: &Entry<'_>) -> Option<Uuid> {
@@ -79,6 +79,11 @@ pub(crate) struct Span {
     pub foreign: Moment,
     /// The newest change.
     pub end: Moment,
+}
+
+/// The newest number that there is; 0 if there is none.
+pub(crate) fn last(history: &Table<'_>) -> Result<Moment> {
+    Ok(Moment(history.last()?.map_or(0, |(key, value)| newest(key, value))))
 }
 
 /// The number of the next change. The one before it stays free, to begin anew from.
@@ -248,6 +253,9 @@ pub(crate) struct Notes {
     pub foreign: Option<Moment>,
     /// Something changes that is nobody's but this server's, and nobody is told of it.
     pub is_private: bool,
+    /// This server, where it takes changes together with others; and whether these are changes of its own.
+    pub member: Option<Member>,
+    pub is_own: bool,
 }
 
 impl Notes {
@@ -268,7 +276,38 @@ impl Notes {
         if let Some(foreign) = self.foreign {
             move_head(txn, ids, (None, foreign))?;
         }
+        if let Some(member) = self.member.filter(|_| self.is_own) {
+            self.write_own(txn, member)?;
+        }
         self.trim(txn, ids)
+    }
+
+    /// What those are to know who take changes together with this server.
+    fn write_own(&self, txn: &mut WriteTxn<'_>, member: Member) -> Result<()> {
+        for change in &self.changes {
+            if let What::Deleted(gone) = &change.what {
+                let (at, csn) = (change.number, member.csn_text(change.number));
+                membership::put_tomb(txn, &gone.uuid, &Tomb { at, csn, name: gone.name.clone() })?;
+            }
+        }
+        let last = self.changes.iter().map(|change| change.number).max();
+        last.map_or(Ok(()), |last| member.advance(txn, last))
+    }
+
+    /// Forgets of entries whose deletion is not kept any more that they are gone.
+    fn forget_tombs(&self, txn: &mut WriteTxn<'_>, ids: Ids, last: Moment) -> Result<()> {
+        if self.member.is_none() {
+            return Ok(());
+        }
+        let history = txn.view(ids.history)?;
+        let mut gone = Vec::new();
+        for item in history.range(1u64.to_be_bytes()..last.0.saturating_add(1).to_be_bytes())? {
+            let (key, value) = item?;
+            if let Some(Change { what: What::Deleted(one), .. }) = decode(key, value) {
+                gone.push(one.uuid);
+            }
+        }
+        gone.iter().try_for_each(|uuid| membership::forget_tomb(txn, uuid, Some(last)))
     }
 
     /// Takes the oldest away, once there are many more than are kept.
@@ -285,6 +324,7 @@ impl Notes {
         let foreign = history.get(HEAD)?.map_or(0, |head| number(head.get(8..).unwrap_or_default()));
         drop(rest);
         let known = known_at(&history, Moment(last))?;
+        self.forget_tombs(txn, ids, Moment(last))?;
         // With all that have this number.
         txn.table_by_id(ids.history)?.delete_range(1u64.to_be_bytes()..last.saturating_add(1).to_be_bytes())?;
         put_head(txn, ids.history, (Moment(last), Moment(foreign)), &known)

@@ -52,6 +52,7 @@ mod inquiry;
 mod judge;
 mod knowledge;
 mod large;
+mod membership;
 mod meta;
 mod names;
 mod orders;

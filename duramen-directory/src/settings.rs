@@ -131,6 +131,20 @@ pub(crate) fn copy(
     Ok(Copied { suffix, referrals: copy.referrals.clone() })
 }
 
+/// The number of this server among those that change copies together.
+///
+/// # Errors
+/// One that is none, or where it is not kept what has changed.
+pub(crate) fn member(config: &Config, history: u32) -> Result<Option<u16>, OpenError> {
+    let fault = |why: &str| Err(config_error("number of this server", why));
+    match config.member {
+        None => Ok(None),
+        Some(1..=4095) if history > 0 => Ok(config.member),
+        Some(1..=4095) => fault("who takes changes together with others has to keep what has changed, and keeps none"),
+        Some(_) => fault("it is 1 to 4095"),
+    }
+}
+
 /// All copies, none of which has a fault.
 pub(crate) fn copies(schema: &Schema, suffixes: &[Suffix], config: &Config) -> Result<Vec<Copied>, OpenError> {
     config.copies.iter().flatten().try_fold(Vec::new(), |mut copies, one| {

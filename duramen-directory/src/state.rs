@@ -18,6 +18,7 @@ use crate::faults;
 use crate::history;
 use crate::index::Indices;
 use crate::knowledge::Knowledge;
+use crate::membership::{self, Member};
 use crate::meta;
 use crate::names::{self, Suffix};
 use crate::policy::{InForce, Policies};
@@ -67,6 +68,8 @@ pub(crate) struct State {
     pub is_audited: bool,
     /// Suffixes of which the directory is a copy of another server's.
     pub copies: Vec<Copied>,
+    /// This server, if it takes changes of these together with others.
+    pub member: Option<Member>,
 }
 
 impl State {
@@ -79,7 +82,7 @@ impl State {
     pub fn knowledge(&self, tables: &Tables<'_>, name: &str) -> duramen::Result<Option<Knowledge>> {
         let (Some(copy), Some(table)) = (self.copy_of(name), tables.copy()?) else { return Ok(None) };
         let known = Knowledge::of_cookie(table.get(&copy.suffix.normalized)?.unwrap_or_default());
-        Ok(Some(known).filter(Knowledge::is_of_several))
+        Ok(Some(known).filter(|known| known.is_of_several() || self.member.is_some()))
     }
 
     /// Whether updates search for what values may be, which may take long without an index.
@@ -181,6 +184,7 @@ pub(crate) fn renew(txn: &mut WriteTxn<'_>, config: &Config, now: Moment) -> Res
     history::begin(txn, merged.history, now)?;
     if let Some(copies) = &config.copies {
         forget_copies(txn, &merged.schema, copies)?;
+        share(txn, &merged.schema, (copies, config.member))?;
     }
     let (names, entries) = (txn.open_table(NAME, None)?, txn.open_table(ENTRY, None)?);
     let state = merged.fitting(&txn.view(names)?, &txn.view(entries)?, config, now)?;
@@ -200,6 +204,15 @@ fn forget_copies(txn: &mut WriteTxn<'_>, schema: &Schema, copies: &[CopyOf]) -> 
         }
     }
     gone.into_iter().try_for_each(|key| table.delete(key).map(drop))
+}
+
+/// Sees to it that these are kept as what is changed together with others, or as what is not.
+fn share(txn: &mut WriteTxn<'_>, schema: &Schema, (copies, member): (&[CopyOf], Option<u16>)) -> duramen::Result<()> {
+    if member.is_none() {
+        return membership::leave(txn);
+    }
+    let suffixes: Vec<String> = copies.iter().filter_map(|copy| names::normalize(schema, &copy.suffix).ok()).collect();
+    membership::join(txn, &suffixes)
 }
 
 /// Makes a state of what is kept now, which another program has changed, and of what the configuration says beside that: that
@@ -355,6 +368,7 @@ impl Merged {
         let dynamic = DynamicLists::new(&schema, lists);
         let password_policies = settings::policies(&schema, config)?;
         let copies = settings::copies(&schema, &suffixes, config)?;
+        let member = settings::member(config, self.history)?;
         Ok(State {
             as_of: None,
             unfit: None,
@@ -379,6 +393,7 @@ impl Merged {
             password_policies,
             history: self.history,
             is_audited: config.audit.is_some(),
+            member: member.filter(|_| !copies.is_empty()).map(|server| Member { server, since }),
             copies,
         })
     }

@@ -14,6 +14,7 @@
 //! | `history` | number of a change | see [`crate::history`] |
 //! | `copy` | normalized suffix of which the directory is a copy of another server's | what that server says that the copy is as of |
 //! | `copy` | such a suffix, 0 | who is telling; it is there while not all stands where it belongs |
+//! | `member` | what is kept of taking changes together with others: see [`crate::membership`] | |
 //! | `meta` | see [`crate::meta`] | |
 //!
 //! Numbers in keys have their highest byte first, so that keys sort as they do.
@@ -21,6 +22,9 @@
 use duramen::{Snapshot, Table, TableId, WriteTxn};
 
 use crate::failure::{Result, damaged};
+
+/// An entry's UUID.
+pub(crate) type Uuid = [u8; 16];
 
 /// Number of an entry; 0 is above all suffixes and is no entry.
 pub(crate) type Id = u32;
@@ -32,6 +36,8 @@ pub(crate) const WAITING: &str = "waiting";
 pub(crate) const VALUE: &str = "value";
 pub(crate) const HISTORY: &str = "history";
 pub(crate) const COPY: &str = "copy";
+/// Only where a server takes changes together with others.
+pub(crate) const MEMBER: &str = "member";
 pub(crate) const META: &str = "meta";
 pub(crate) const ALL: [&str; 8] = [ENTRY, NAME, INDEX, WAITING, VALUE, HISTORY, COPY, META];
 
@@ -97,6 +103,15 @@ impl<'t> Tables<'t> {
     pub fn copy(&self) -> duramen::Result<Option<Table<'t>>> {
         let Tables::Snapshot(snapshot) = self else { return Ok(None) };
         match snapshot.table(COPY) {
+            Err(duramen::Error::NoSuchTable { .. }) => Ok(None),
+            table => table.map(Some),
+        }
+    }
+
+    /// What is kept of taking changes together with others; `None` where that never was so.
+    pub fn member(&self) -> duramen::Result<Option<Table<'t>>> {
+        let Tables::Snapshot(snapshot) = self else { return Ok(None) };
+        match snapshot.table(MEMBER) {
             Err(duramen::Error::NoSuchTable { .. }) => Ok(None),
             table => table.map(Some),
         }

@@ -77,6 +77,8 @@ pub mod control {
     pub const SYNC_REQUEST: &str = "1.3.6.1.4.1.4203.1.9.1.1";
     /// Content synchronization, of an entry (RFC 4533).
     pub const SYNC_STATE: &str = "1.3.6.1.4.1.4203.1.9.1.2";
+    /// Content synchronization among servers that take changes together, of this project: of a request, and of an entry.
+    pub const SYNC_SHARED: &str = "2.25.121061489752375850592080705778640324258";
     /// Content synchronization, at the end (RFC 4533).
     pub const SYNC_DONE: &str = "1.3.6.1.4.1.4203.1.9.1.3";
 }

@@ -76,8 +76,8 @@ fn entries(server: &Server) -> Vec<MonitorEntry> {
     for (n, suffix) in (1..).zip(server.directory.suffixes()) {
         let front = format!("cn=Database {n},cn=Databases");
         let is_it = |name: &str| server.directory.name(name).ok() == server.directory.name(&suffix).ok();
-        if let Some(copy) = copies.iter().find(|copy| is_it(&copy.suffix)) {
-            consumer(&format!("cn=Consumer 001,{front}"), copy.now(), &mut tree);
+        for (m, copy) in (1..).zip(copies.iter().filter(|copy| is_it(&copy.suffix))) {
+            consumer(&format!("cn=Consumer {m:03},{front}"), copy.now(), &mut tree);
         }
         tree.push(entry(&front, "monitoredObject", &[("monitoredInfo", BACKEND.into()), ("namingContexts", suffix)]));
     }

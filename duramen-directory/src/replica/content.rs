@@ -66,6 +66,14 @@ pub(super) fn glue(schema: &Schema) -> Draft<'_> {
     draft
 }
 
+/// The attributes of what stands for an entry of this identifier, which was deleted, by a change with this number.
+pub(super) fn held(schema: &Schema, uuid: Uuid, number: Vec<u8>) -> Draft<'_> {
+    let (mut draft, known) = (glue(schema), schema.known());
+    draft.set(schema.attribute(known.entry_uuid), uuid::Uuid::from_bytes(uuid).to_string().into_bytes());
+    draft.set(schema.attribute(known.entry_csn), number);
+    draft
+}
+
 /// The keys of an entry in the index, without those of values in table `value`.
 pub(super) fn keys(state: &State, entry: &Entry<'_>) -> KeySet {
     let mut keys = KeySet::default();

@@ -9,13 +9,18 @@
 //! | [`content`] | an entry as it was sent, as it is stored |
 //! | [`tree`] | where entries stand, while names are not free and parents not there |
 //! | [`writer`] | a transaction: entries, index, what clients with copies of this one are told |
+//! | [`shared`] | what a server tells that takes changes together with this one |
+//! | [`merge`], [`conflict`] | which of two states of an entry counts then; what cannot all be so |
 //! | [`cookie`] | what cookies say of which change that is |
 //!
 //! Whatever a provider tells again changes nothing. So a copy that was cut off, at any moment, goes on from the last cookie.
 
+mod conflict;
 mod content;
 mod cookie;
+mod merge;
 mod phase;
+mod shared;
 mod tree;
 mod writer;
 
@@ -147,6 +152,8 @@ pub struct Replica {
     /// Which changes the copy has had since before this provider was asked.
     asked: Knowledge,
     counts: Counts,
+    /// Where this server takes changes together with others.
+    shared: shared::Shared,
 }
 
 impl Replica {
@@ -171,8 +178,10 @@ impl Replica {
             as_of: None,
             asked: Knowledge::default(),
             counts: Counts::default(),
+            shared: shared::Shared::default(),
         };
         replica.as_of = replica.kept()?;
+        replica.shared = replica.shared_at_first()?;
         Ok(replica)
     }
 
@@ -188,7 +197,7 @@ impl Replica {
 
     /// Whether it was ever complete: then it is what the provider had at some time, or is on its way from there.
     pub fn is_complete(&self) -> bool {
-        self.as_of.is_some()
+        self.as_of.is_some() && self.shared.is_complete()
     }
 
     /// The numbers of the changes that the copy is as of, where the provider's cookies tell them.
@@ -217,6 +226,16 @@ impl Replica {
         self.is_from_scratch = true;
     }
 
+    /// Does what is to be done before anybody is asked: where changes are taken together with others, entries get numbers of this
+    /// server, once.
+    pub fn prepare(&mut self, keep_on: KeepOn<'_>) -> Result<(), ReplicaError> {
+        if let Some(member) = self.inner.state().member {
+            self.found(member, keep_on)?;
+            (self.as_of, self.shared) = (self.kept()?, self.shared_at_first()?);
+        }
+        Ok(())
+    }
+
     /// Begins to hear a provider, by whatever name: the cookie to ask it by; an empty one to ask for all.
     pub fn begin(&mut self, provider: &str, keep_on: KeepOn<'_>) -> Result<Vec<u8>, ReplicaError> {
         if !identifiers_are_indexed(&self.inner.state()) {
@@ -225,6 +244,10 @@ impl Replica {
         }
         self.as_of = self.kept()?;
         self.provider = provider.to_string();
+        if let Some(member) = self.inner.state().member {
+            return self.begin_shared(member, keep_on);
+        }
+        self.shared = shared::Shared::default();
         self.is_from_scratch |= self.has_lost_its_way()?;
         let cookie = self.as_of.clone().filter(|_| !self.is_from_scratch).unwrap_or_default();
         self.asks_for_all = cookie.is_empty();
@@ -244,6 +267,10 @@ impl Replica {
     pub fn take(&mut self, heard: &[Heard<'_>], keep_on: KeepOn<'_>) -> Result<(), ReplicaError> {
         let mut acts = Vec::new();
         let end = heard.iter().find_map(|heard| self.phase.hear(heard, &mut acts));
+        if self.shared.is_asked() {
+            self.transact_shared(&acts, keep_on)?;
+            return self.ended(end);
+        }
         let (mut gone, mut acts) = (Vec::new(), acts.as_slice());
         let prune = |(place, act): (usize, &Act<'_>)| {
             if let Act::Prune(cookie) = act { Some((place, Knowledge::of_cookie(cookie))) } else { None }
@@ -259,6 +286,11 @@ impl Replica {
             }
         }
         self.transact(&gone, acts, keep_on)?;
+        self.ended(end)
+    }
+
+    /// What becomes of it as the provider tells no more, if so.
+    fn ended(&self, end: Option<End>) -> Result<(), ReplicaError> {
         match end {
             None => Ok(()),
             Some(End::Unknown) => {
@@ -272,6 +304,9 @@ impl Replica {
                 Err(ReplicaError::Again("more has changed than the provider has kept for this copy"))
             }
             Some(End::Ended(ResultCode::NO_SUCH_OBJECT, _)) => Err(ReplicaError::Empty(self.text.clone())),
+            Some(End::Ended(ResultCode::UNAVAILABLE_CRITICAL_EXTENSION, _)) if self.shared.is_asked() => {
+                Err(shared::stranger())
+            }
             Some(End::Ended(code, diagnostic)) => Err(ReplicaError::Ended { code, diagnostic }),
         }
     }
@@ -386,7 +421,7 @@ impl Replica {
                 // What follows may have other names already.
                 Act::AsOf(_) if !writer.settle()? => return Err(self.contradiction()),
                 Act::AsOf(_) => is_end = true,
-                Act::Prune(_) => {}
+                Act::Prune(_) | Act::Shared(..) | Act::Gone(..) => {}
             }
         }
         let made = writer.finish()?;

@@ -18,6 +18,9 @@ use crate::history::Uuid;
 pub enum Heard<'a> {
     /// An entry, and what it is to the copy.
     Entry(SearchEntry<'a>, SyncStateValue<'a>),
+    /// As [`Heard::Entry`], from one that takes changes together with this server; with what it says to that: of an entry that is
+    /// there the UUID of what is above, or nothing; of one that is gone the change sequence number of the deletion.
+    Shared(SearchEntry<'a>, SyncStateValue<'a>, &'a [u8]),
     /// Something between entries.
     Info(SyncInfo<'a>),
     /// The end of the search, for whatever reason.
@@ -43,6 +46,10 @@ pub(super) enum Act<'a> {
     Keep(Uuid),
     /// The entry is gone.
     Delete(Uuid),
+    /// The entry is as this one, below the one with this UUID, if nothing newer is known.
+    Shared(SearchEntry<'a>, Uuid, &'a [u8]),
+    /// The entry, by its UUID, number of the deletion and name, is gone, if nothing newer is known.
+    Gone(Uuid, &'a [u8], &'a str),
     /// What has neither been put nor kept since the beginning is gone, as far as the provider knows of it: that is what this
     /// cookie says.
     Prune(Vec<u8>),
@@ -84,6 +91,14 @@ impl Phase {
     pub fn hear<'a>(&mut self, heard: &Heard<'a>, acts: &mut Vec<Act<'a>>) -> Option<End> {
         match heard {
             Heard::Entry(entry, said) => self.entry(*entry, *said, acts),
+            Heard::Shared(entry, said, word) => {
+                acts.push(match said.state {
+                    SyncState::Present => Act::Keep(said.uuid),
+                    SyncState::Add | SyncState::Modify => Act::Shared(*entry, said.uuid, word),
+                    SyncState::Delete => Act::Gone(said.uuid, word, entry.name),
+                });
+                self.cookie(said.cookie, acts);
+            }
             Heard::Info(info) => self.info(*info, acts),
             Heard::Done { code, diagnostic, sync } => return Some(self.done(*code, diagnostic, *sync, acts)),
         }

@@ -68,7 +68,7 @@ fn is_glue(schema: &Schema, entry: &Entry<'_>) -> bool {
 }
 
 /// The first RDN of a name, and what is above.
-fn split(name: &str) -> Result<(&str, &str)> {
+pub(super) fn split(name: &str) -> Result<(&str, &str)> {
     if let Some(split) = Dn::split_first(name) {
         return Ok(split);
     }
@@ -146,7 +146,7 @@ impl Writer<'_, '_> {
     }
 
     /// The entry of a normalized name.
-    fn at(&self, normalized: &str) -> Result<Option<Id>> {
+    pub(super) fn at(&self, normalized: &str) -> Result<Option<Id>> {
         names::find_entry(&self.tables().name()?, &self.state.suffixes, normalized)
     }
 
@@ -179,7 +179,7 @@ impl Writer<'_, '_> {
     }
 
     /// Notes that an entry whose place another one takes, and all below with it, is gone.
-    fn note_other(&mut self, id: Id) -> Result<()> {
+    pub(super) fn note_other(&mut self, id: Id) -> Result<()> {
         let stored = names::entry_bytes(&self.tables().entry()?, id)?.to_vec();
         let (entry, mut batch) = (parsed(&stored)?, Batch::default());
         let key = names::key_of(&self.state.schema, &entry)?;
@@ -210,7 +210,7 @@ impl Writer<'_, '_> {
     }
 
     /// Frees a name; the glue that had it, which has left it, and has yet to be dealt with.
-    fn make_room(&mut self, key: &[u8]) -> Result<Option<Id>> {
+    pub(super) fn make_room(&mut self, key: &[u8]) -> Result<Option<Id>> {
         let Some(there) = self.holder(key)? else { return Ok(None) };
         if self.is_glue(there)? {
             self.leave(there)?;
@@ -221,7 +221,7 @@ impl Writer<'_, '_> {
     }
 
     /// Takes the name of an entry away. The entry above, and the key that the name had.
-    fn leave(&mut self, id: Id) -> Result<(Id, Vec<u8>)> {
+    pub(super) fn leave(&mut self, id: Id) -> Result<(Id, Vec<u8>)> {
         let entries = self.tables().entry()?;
         let entry = names::entry(&entries, id)?;
         let (parent, key) = (entry.parent, names::key_of(&self.state.schema, &entry)?);
@@ -233,7 +233,7 @@ impl Writer<'_, '_> {
     }
 
     /// The entry that has the name with this key.
-    fn holder(&self, key: &[u8]) -> Result<Option<Id>> {
+    pub(super) fn holder(&self, key: &[u8]) -> Result<Option<Id>> {
         Ok(self.tables().name()?.get(key)?.and_then(read_id))
     }
 
@@ -254,7 +254,7 @@ impl Writer<'_, '_> {
     }
 
     /// The entry of a name that something is to be below; glue where there is none.
-    fn above(&mut self, written: &str, normalized: &str) -> Result<Id> {
+    pub(super) fn above(&mut self, written: &str, normalized: &str) -> Result<Id> {
         let (mut missing, mut name) = (Vec::new(), (written, normalized));
         let mut parent = loop {
             match self.at(name.1)? {
@@ -314,7 +314,7 @@ impl Writer<'_, '_> {
     }
 
     /// Has all that is below glue, whose name another entry has now, be below that one.
-    fn adopt(&mut self, glue: Id, to: Id) -> Result<()> {
+    pub(super) fn adopt(&mut self, glue: Id, to: Id) -> Result<()> {
         // Names may go round: where two have the same, what is below either comes together.
         let mut waiting = vec![(glue, to)];
         while let Some((from, to)) = waiting.pop() {

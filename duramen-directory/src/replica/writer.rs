@@ -139,7 +139,7 @@ impl<'w, 't> Writer<'w, 't> {
     }
 
     /// The number of the last change of an entry that is there.
-    fn number_of_stored(&self, id: Id) -> Result<Option<Vec<u8>>> {
+    pub(super) fn number_of_stored(&self, id: Id) -> Result<Option<Vec<u8>>> {
         let entries = self.tables().entry()?;
         let entry = names::entry(&entries, id)?;
         let stored = entry.of_type(self.state.schema.known().entry_csn).flat_map(|found| found.values()).next();
@@ -161,6 +161,38 @@ impl<'w, 't> Writer<'w, 't> {
         if names::child_count(&self.tables().name()?, id)? > 0 { self.hollow(id) } else { self.remove(id) }
     }
 
+    /// Gives an entry that stays as it is otherwise another place, or another number, or both.
+    pub fn rewrite(&mut self, id: Id, place: Option<Place>, number: Option<&[u8]>) -> Result<()> {
+        let left = if place.is_some() { Some(self.leave(id)?.1) } else { None };
+        let stored = names::entry_bytes(&self.tables().entry()?, id)?.to_vec();
+        let (old, schema, mut batch) = (parsed(&stored)?, &self.state.schema, Batch::default());
+        let mut draft = Draft::of(&old);
+        if let Some(number) = number {
+            draft.set(schema.attribute(schema.known().entry_csn), number.to_vec());
+        }
+        let (parent, rdn) = place.as_ref().map_or((old.parent, old.rdn()), |place| (place.parent, &place.rdn));
+        let bytes = draft.build(schema, parent, rdn, old.marks())?;
+        let new = parsed(&bytes)?;
+        batch.index(id, Some(content::keys(self.state, &old)), Some(content::keys(self.state, &new)));
+        let what = left.map_or(What::Modified, What::Renamed);
+        if let Some(place) = place {
+            batch.put_name(place.key, id, old.marks());
+            batch.add_children(place.parent, 1);
+        }
+        self.note(&mut batch, id, what);
+        batch.change_entry(id, bytes);
+        self.write(batch)
+    }
+
+    /// Notes that an entry is gone that is not here, or was gone before.
+    pub fn note_absent(&mut self, uuid: Uuid, name: String) -> Result<()> {
+        // Of an id that no entry has had.
+        let id = 0xF000_0000 | uuid.last_chunk().map_or(0, |bytes| Id::from_be_bytes(*bytes)) >> 4;
+        let mut batch = Batch::default();
+        self.note(&mut batch, id, What::Deleted(Gone { uuid, key: Vec::new(), name }));
+        self.write(batch)
+    }
+
     /// Ends it: with what it shares with all transactions that change entries.
     pub fn finish(self) -> Result<Made> {
         if self.counts.put + self.counts.deleted >= MERGED_FROM {
@@ -180,6 +212,7 @@ impl<'w, 't> Writer<'w, 't> {
     pub fn note(&mut self, batch: &mut Batch, id: Id, what: What) {
         let Some(number) = self.number else { return };
         batch.notes.kept = self.state.history;
+        batch.notes.member = self.state.member;
         batch.notes.changes.push(Change { number, nth: self.nth, id, what });
         batch.notes.foreign = Some(number);
         self.nth += 1;
@@ -347,7 +380,7 @@ impl<'w, 't> Writer<'w, 't> {
 }
 
 /// The number of the last change of an entry that was sent.
-fn number_of_sent<'a>(sent: &SearchEntry<'a>) -> Option<&'a [u8]> {
+pub(super) fn number_of_sent<'a>(sent: &SearchEntry<'a>) -> Option<&'a [u8]> {
     let number = sent.attributes.iter().find(|attribute| attribute.description.eq_ignore_ascii_case(ENTRY_CSN));
     number.and_then(|attribute| attribute.values.iter().next())
 }

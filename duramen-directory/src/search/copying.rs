@@ -25,12 +25,13 @@ use super::cookie::{self, Said};
 use super::course::{self, Told};
 use super::select::{Picker, Selection};
 use super::several::{self, Known};
+use super::sharing::{self, Asker, Word};
 use super::{Job, Run, Search, Step};
 use crate::clock::Moment;
 use crate::controls::Controls;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
-use crate::history::{self, Change, Span, Uuid, What, uuid_of};
+use crate::history::{self, Change, Gone, Span, Uuid, What, uuid_of};
 use crate::inner::Inner;
 use crate::names;
 use crate::requester::Requester;
@@ -60,6 +61,8 @@ pub(super) struct Copying {
     pub as_of: Moment,
     /// The changes that it has had then, where several servers make them.
     pub known: Option<Known>,
+    /// Who asks, if that one takes changes together with this server.
+    asker: Option<Asker>,
     phase: Phase,
     /// UUIDs that have yet to be told, one after the other: of what is there in the present phase, of what is gone in the other.
     ids: Vec<Uuid>,
@@ -186,11 +189,16 @@ impl Beginning<'_> {
         }
         let mut copying = Copying::new(self.inner.clone(), sync, span);
         copying.known = several::known(self.state, &self.scene.tables, self.request.base)?;
+        copying.asker = sharing::asker(self.state, self.controls, self.request, self.scene.plan.reads_everything())?;
+        if copying.asker.is_some() {
+            // Each has heard of others, too, what is gone.
+            copying.given = None;
+        }
         match purpose {
             Purpose::News(standing) => {
                 copying.is_news = true;
                 copying.caller = standing.caller().to_string();
-                copying.given = standing.given().cloned();
+                copying.given = standing.given().cloned().filter(|_| copying.asker.is_none());
                 standing.check_base(found.area.base)?;
                 let (number, skipped) = standing.place();
                 // What another server is a copy of may have begun anew, from a change that was made before.
@@ -211,8 +219,12 @@ impl Beginning<'_> {
 
     /// What a client with this cookie is told.
     fn choose(&self, found: &mut Found, copying: &mut Copying, sync: SyncRequest<'_>, span: Span) -> Result<()> {
+        if let Some(asker) = &copying.asker {
+            let heard = asker.heard(&self.scene.tables, span, sync.cookie.unwrap_or_default())?;
+            return heard.map_or(Ok(()), |number| self.tell_after(found, copying, number));
+        }
         if let Some(known) = &copying.known {
-            let Some(number) = known.common(&self.scene.tables, sync)? else { return Ok(()) };
+            let Some(number) = known.common(&self.scene.tables, span, sync)? else { return Ok(()) };
             return self.tell_after(found, copying, number);
         }
         let number = match cookie::said(sync.cookie.unwrap_or_default()) {
@@ -286,6 +298,7 @@ impl Copying {
             caller: cookie::caller(sync.cookie.unwrap_or_default()).to_string(),
             as_of: span.end,
             known: None,
+            asker: None,
             phase: Phase::Present(None),
             ids: Vec::new(),
             ids_below: None,
@@ -324,7 +337,10 @@ impl Copying {
     }
 
     pub fn cookie(&self) -> Vec<u8> {
-        several::cookie(&self.caller, self.as_of, self.known.as_ref())
+        match (&self.asker, &self.known) {
+            (Some(asker), Some(known)) => asker.cookie(&known.changes, self.as_of),
+            (_, known) => several::cookie(&self.caller, self.as_of, known.as_ref()),
+        }
     }
 
     /// What the client has, if that is known once it was told all this.
@@ -361,7 +377,19 @@ impl Copying {
             self.name(uuid, sink);
             return Ok(());
         }
-        let control = self.control_of(view.id, uuid, sink);
+        let word = self.asker.as_ref().map(|asker| asker.word(view)).transpose()?;
+        if matches!(word, Some(Word::Nothing | Word::Own)) {
+            self.count += 1;
+            // What is not told of would be gone.
+            if self.is_present_phase() && matches!(word, Some(Word::Own)) {
+                self.name(uuid, sink);
+            }
+            return Ok(());
+        }
+        let mut control = self.control_of(view.id, uuid, sink);
+        if let Some(Word::Beside(value)) = &word {
+            control.extend(sharing::control(value));
+        }
         let pieces = Picker::new(view, selection).pick(picked)?;
         match &self.aside {
             None => sink.entry(view.name, &pieces, List::trusted(&control)),
@@ -432,6 +460,17 @@ impl Copying {
                 self.name(uuid, sink);
             }
         }
+    }
+
+    /// Tells a server that takes changes together with this one that an entry is gone.
+    fn gone_shared(&mut self, tables: &Tables<'_>, gone: &Gone, sink: &mut dyn Sink) -> Result<()> {
+        let Some(asker) = &self.asker else { return Ok(()) };
+        if let Some(value) = asker.beside_gone(tables, gone)? {
+            let mut control = self.control(SyncState::Delete, gone.uuid);
+            control.extend(sharing::control(&value));
+            sink.entry(&gone.name, &[], List::trusted(&control));
+        }
+        Ok(())
     }
 
     /// Tells of those that leave.
@@ -550,6 +589,10 @@ impl<'r> Run<'r> {
             }
             copying.is_last = *self.next as usize + 1 == told.len();
             match one {
+                Told::Gone(_, gone, _) if copying.asker.is_some() => {
+                    copying.gone_shared(&self.scene.tables, gone, sink)?;
+                }
+                Told::Aside(_) if copying.asker.is_some() => {}
                 Told::Gone(id, gone, below) => {
                     copying.leave(sink);
                     let name = Some(gone.name.as_str()).filter(|_| self.scene.plan.reads_everything());

@@ -17,6 +17,7 @@ mod portion;
 mod scope;
 mod select;
 mod several;
+mod sharing;
 mod sort;
 pub(crate) mod special;
 mod standing;

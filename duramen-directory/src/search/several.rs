@@ -11,7 +11,7 @@ use duramen_ldap::message::ResultCode;
 use super::cookie::{self, Said};
 use crate::clock::Moment;
 use crate::failure::{Failure, Result};
-use crate::history;
+use crate::history::{self, Span};
 use crate::knowledge::Knowledge;
 use crate::names;
 use crate::state::State;
@@ -24,13 +24,16 @@ pub(super) struct Known {
     pub changes: Knowledge,
     /// The suffix, normalized.
     suffix: String,
+    /// The number of this server, where it makes some of them.
+    own: Option<u16>,
 }
 
 /// What is known of the changes of what is below a base, where several servers make them.
 pub(super) fn known(state: &State, tables: &Tables<'_>, base: &str) -> Result<Option<Known>> {
     let base = names::normalize(&state.schema, base)?;
     let (Some(changes), Some(copy)) = (state.knowledge(tables, &base)?, state.copy_of(&base)) else { return Ok(None) };
-    Ok(Some(Known { changes, suffix: copy.suffix.normalized.clone() }))
+    let own = state.member.map(|member| member.server);
+    Ok(Some(Known { changes, suffix: copy.suffix.normalized.clone(), own }))
 }
 
 /// What is answered to a cookie that nobody has given for what is here.
@@ -53,11 +56,16 @@ impl Known {
     ///
     /// # Errors
     /// Of a cookie that says nothing, and is not to be passed over.
-    pub fn common(&self, tables: &Tables<'_>, sync: SyncRequest<'_>) -> Result<Option<Moment>> {
+    pub fn common(&self, tables: &Tables<'_>, span: Span, sync: SyncRequest<'_>) -> Result<Option<Moment>> {
         let cookie = sync.cookie.unwrap_or_default();
         let there = Knowledge::of_cookie(cookie);
         if there != Knowledge::default() {
-            return Ok(history::common(&tables.history()?, &self.suffix, &there)?);
+            let history = tables.history()?;
+            // Own changes have the number that they have in the history; who knows one has all that was there before it.
+            let own = self.own.and_then(|own| Moment::of_csn(there.number_of(own)?.as_bytes()));
+            let own = own.filter(|number| (span.start..=span.end).contains(number));
+            let is_known = own.map(|own| history::is_known(&history, span, own)).transpose()?.unwrap_or(false);
+            return Ok(history::common(&history, &self.suffix, &there)?.max(own.filter(|_| is_known)));
         }
         match cookie::said(cookie) {
             Said::Nothing => Ok(None),

@@ -54,6 +54,9 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
     context.check_identifier(&draft, None, request.name)?;
     context.check_unique(&draft, None, |_| true)?;
     let (who, stamp) = (context.requester_name(), context.stamp_of(draft.has(schema.known().entry_csn)));
+    if !context.takes_numbers() {
+        draft.set(schema.attribute(schema.known().entry_csn), context.csn(stamp.number).to_vec());
+    }
     operational(schema, &mut draft, schema.class(structural), who, context.now, stamp.number)?;
     passwords::added(context, &mut draft)?;
     let id = next_id(context)?;
@@ -150,7 +153,9 @@ fn draft<'e>(context: &Context<'e>, request: &AddRequest<'e>) -> Result<Draft<'e
         let known = context.schema().known();
         if !context.is_relaxed() {
             check::modifiable(described.attribute)?;
-        } else if known.is_derived(described.attribute.id) {
+        } else if known.is_derived(described.attribute.id)
+            || described.attribute.id == known.entry_csn && !context.takes_numbers()
+        {
             continue;
         }
         let values = attribute.values.iter().map(|value| spelling::value(context.schema(), described.attribute, value));

@@ -180,9 +180,20 @@ impl<'c> Context<'c> {
         let kept = self.scene.state.history;
         if kept > 0 {
             batch.notes.kept = kept;
+            (batch.notes.member, batch.notes.is_own) = (self.scene.state.member, true);
             batch.notes.changes.push(Change { number: stamp.number, nth: 0, id, what });
             batch.notes.foreign = Some(stamp.number).filter(|_| stamp.is_foreign).or(batch.notes.foreign);
         }
+    }
+
+    /// The change sequence number of a change.
+    pub fn csn(&self, number: Moment) -> [u8; 40] {
+        self.scene.state.member.map_or_else(|| number.csn(), |member| member.csn(number))
+    }
+
+    /// Whether requests may say which number a change has: not where several servers go by it which one is newer.
+    pub fn takes_numbers(&self) -> bool {
+        self.scene.state.member.is_none()
     }
 
     /// The number of a change: another one each time.
@@ -202,13 +213,13 @@ impl<'c> Context<'c> {
     {
         let known = self.schema().known();
         let before = draft.plain_values(known.entry_csn).next();
-        if let Some(before) = before.filter(|before| *before >= &self.number.get().csn()[..])
+        if let Some(before) = before.filter(|before| *before >= &self.csn(self.number.get())[..])
             && let Some(before) = Moment::of_csn(before)
         {
             self.number.set(self.number.get().max(before.after(1)));
         }
         let number = self.next_number();
-        draft.set(self.schema().attribute(known.entry_csn), number.csn().to_vec());
+        draft.set(self.schema().attribute(known.entry_csn), self.csn(number).to_vec());
         Stamp { number, is_foreign: false }
     }
 
@@ -226,7 +237,7 @@ impl<'c> Context<'c> {
         };
         set(known.modifiers_name, self.requester_name().as_bytes().into());
         set(known.modify_timestamp, self.now.timestamp_bytes().to_vec().into());
-        if is_said(draft, known.entry_csn) { self.stamp_of(true) } else { self.renumber(draft) }
+        if is_said(draft, known.entry_csn) && self.takes_numbers() { self.stamp_of(true) } else { self.renumber(draft) }
     }
 
     /// The name that changes are written down under.

@@ -46,6 +46,7 @@ use crate::history;
 use crate::index::{Extractor, KeySet, MERGED_FROM, merge};
 use crate::inner::Inner;
 use crate::large;
+use crate::membership;
 use crate::meta;
 use crate::names::{self, Naming};
 use crate::policy::{Edits, Proof};
@@ -229,7 +230,11 @@ pub(crate) fn note(
 
 /// The number of the next change.
 fn number(state: &DirectoryState, tables: Tables<'_>, now: Moment) -> Result<Moment> {
-    if state.history == 0 { Ok(now) } else { Ok(history::next(&tables.history()?, now)?) }
+    match (state.history, state.member) {
+        (0, _) => Ok(now),
+        (_, None) => Ok(history::next(&tables.history()?, now)?),
+        (_, Some(_)) => Ok(membership::number_behind(history::last(&tables.history()?)?, now)),
+    }
 }
 
 /// Where only damage can be the reason for which an update that was decided cannot be ended; it is taken back.
@@ -386,7 +391,7 @@ fn refuse_made_up(context: &Context<'_>, request: &Request<'_>) -> Result<()> {
 /// What is a copy of another server's is changed there.
 fn refer_copied(context: &Context<'_>, request: &Request<'_>) -> Result<()> {
     let state = context.scene.state;
-    if state.copies.is_empty() {
+    if state.copies.is_empty() || state.member.is_some() {
         return Ok(());
     }
     let (name, superior) = match request {

@@ -109,7 +109,7 @@ pub(super) fn refer(context: &Context<'_>, id: Id, references: &[Reference]) -> 
     let entries = context.scene.tables.entry()?;
     let entry = names::entry(&entries, id)?;
     // Whoever changes what is copied sees to its references.
-    if is_copied(context, id, &entry)? {
+    if context.scene.state.member.is_none() && is_copied(context, id, &entry)? {
         return Ok(None);
     }
     let mut modifier = Modifier::new(context, id, &entry);

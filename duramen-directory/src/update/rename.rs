@@ -142,6 +142,10 @@ fn remove_old(
         if same.any(|(_, new)| draft.plain_values(attribute.id).any(|found| found == new.as_slice())) {
             continue;
         }
+        // Who names an entry by its identifier, as where two had one name, does not take that from it.
+        if check::modifiable(attribute).is_err() {
+            continue;
+        }
         context.require(view, What::Attribute(attribute.id, Some(&value)), Level::Delete)?;
         if let Some(outside) = draft.outside(attribute.id) {
             outside.remove(&context.scene.tables, view.id, &old)?;

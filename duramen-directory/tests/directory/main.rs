@@ -18,6 +18,7 @@ mod importing;
 mod limits;
 mod list_views;
 mod many_items;
+mod members;
 mod names;
 mod parts;
 mod policies;

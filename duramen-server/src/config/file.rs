@@ -187,6 +187,9 @@ pub(super) struct Replica {
     pub suffixes: Vec<Spanned<String>>,
     #[serde(default)]
     pub refer: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub takes_changes: bool,
+    pub server_id: Option<Spanned<usize>>,
     pub retry_seconds: Option<Spanned<usize>>,
     pub answer_seconds: Option<Spanned<usize>>,
 }

@@ -15,6 +15,8 @@ use super::resolve::{Checker, Overrides, texts};
 const RETRY_SECONDS: usize = 60;
 /// Seconds that an answer of a provider may take, if nobody says so.
 const ANSWER_SECONDS: usize = 30;
+/// Numbers that servers may have, as with OpenLDAP.
+const SERVERS: std::ops::RangeInclusive<u16> = 1..=4095;
 /// A day.
 const SECONDS_MAX: usize = 24 * 3600;
 
@@ -29,6 +31,8 @@ pub struct Replica {
     pub authentication: Authentication,
     /// What is copied.
     pub suffixes: Vec<String>,
+    /// The number of this server, where it takes changes together with all providers, each of which it follows.
+    pub member: Option<u16>,
     /// The longest pause between two tries.
     pub retry: Duration,
     /// How long a provider may take to answer; one that is silent for as long is asked whether it is there.
@@ -101,7 +105,44 @@ pub(super) fn copies(file: &File, overrides: &Overrides) -> Vec<CopyOf> {
     suffixes.into_iter().map(|suffix| CopyOf { suffix, referrals: referrals.clone() }).collect()
 }
 
+/// The number of the server, where it takes changes together with others: what a section says, whether that is right or not.
+pub(super) fn number(file: &File) -> Option<u16> {
+    let replica = file.replica.as_ref().map(Spanned::get_ref).filter(|replica| replica.takes_changes)?;
+    u16::try_from(*replica.server_id.as_ref()?.get_ref()).ok().filter(|number| SERVERS.contains(number))
+}
+
 impl Checker<'_> {
+    /// The number of the server, where it takes changes together with others.
+    fn member(&mut self, replica: &file::Replica, directory: &Directory) -> Option<u16> {
+        let span = replica.providers.span();
+        match &replica.server_id {
+            None if replica.takes_changes => {
+                let cure = "write server_id = 1, and another number at each of the other servers";
+                self.at(span, "who takes changes together with others needs a number of its own", cure);
+            }
+            Some(number) if !replica.takes_changes => {
+                let cure = "write takes_changes = true beside it, or leave it out";
+                self.at(
+                    number.span(),
+                    "a number of its own is for who takes changes together with the providers",
+                    cure,
+                );
+            }
+            Some(number) => {
+                self.within(&replica.server_id, usize::from(*SERVERS.start())..=usize::from(*SERVERS.end()), 1);
+                if let Some(refer) = replica.refer.first() {
+                    self.at(refer.span(), "nobody is referred who can change things here", "leave refer out");
+                }
+                if directory.history == Some(0) {
+                    let cure = "write a section [sync]";
+                    self.at(number.span(), "the other servers hear of changes here by content synchronization", cure);
+                }
+            }
+            None => {}
+        }
+        directory.member
+    }
+
     /// Nothing where there is a fault.
     pub(super) fn replica(&mut self, replica: &Spanned<file::Replica>, directory: &Directory) -> Option<Replica> {
         let (span, replica, before) = (replica.span(), replica.get_ref(), self.faults.len());
@@ -121,10 +162,19 @@ impl Checker<'_> {
         let uses_tls = providers.iter().any(|provider| provider.security != Security::None);
         let tls = self.replica_tls(replica, uses_tls);
         let authentication = self.authentication(replica, uses_tls);
+        let member = self.member(replica, directory);
         let mut seconds = |said, default| Duration::from_secs(self.within(said, 1..=SECONDS_MAX, default) as u64);
         let retry = seconds(&replica.retry_seconds, RETRY_SECONDS);
         let answer = seconds(&replica.answer_seconds, ANSWER_SECONDS);
-        (self.faults.len() == before).then_some(Replica { providers, tls, authentication, suffixes, retry, answer })
+        (self.faults.len() == before).then_some(Replica {
+            providers,
+            tls,
+            authentication,
+            suffixes,
+            member,
+            retry,
+            answer,
+        })
     }
 
     fn provider(&mut self, url: &Spanned<String>, starttls: bool) -> Option<Provider> {

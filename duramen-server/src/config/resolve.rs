@@ -368,6 +368,7 @@ impl<'a> Checker<'a> {
             password_policies: file.password_policies.as_ref().map(password_policies),
             history: Some(self.history(file.sync.as_ref())),
             copies: Some(replica::copies(file, overrides)),
+            member: replica::number(file),
             audit: file.audit.as_ref().map(|audit| self.audit(audit, data)),
             ..Directory::default()
         };

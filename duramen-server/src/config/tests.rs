@@ -78,6 +78,8 @@ fn the_sample_is_right_and_what_it_shows_as_default_is_the_default() {
         "renamed",
         "retry_seconds",
         "answer_seconds",
+        "takes_changes",
+        "server_id",
     ];
     let skipped = |line: &str| optional.iter().any(|name| line[2..].starts_with(name));
     let shown: Vec<_> = sample
@@ -438,6 +440,28 @@ fn what_limits_for_some_leave_out_is_as_for_all() {
     let some: Vec<_> = directory.limits_for.iter().map(|some| (some.who.as_str(), some.search)).collect();
     let users = SearchLimits { entries: 0, ..all };
     assert_eq!(some, [("users", users), ("anonymous", SearchLimits { time: None, examined: 9, ..all })]);
+}
+
+#[test]
+fn who_takes_changes_together_with_others_has_a_number_and_tells_what_changes() {
+    let with = |rest: &str, sync: &str| {
+        format!("data = \"d\"\nsuffixes = [\"dc=x\"]\n{sync}[replica]\nproviders = [\"ldap://b\"]\n{rest}")
+    };
+    let config = loaded(&with("takes_changes = true\nserver_id = 7\n", "[sync]\n")).unwrap();
+    assert_eq!((config.directory.member, config.replica.and_then(|replica| replica.member)), (Some(7), Some(7)));
+    let config = loaded(&with("", "[sync]\n")).unwrap();
+    assert_eq!((config.directory.member, config.replica.and_then(|replica| replica.member)), (None, None));
+    for (rest, sync, place, told) in [
+        ("takes_changes = true\n", "[sync]\n", (5, 13), "needs a number of its own; write server_id = 1"),
+        ("server_id = 1\n", "[sync]\n", (6, 13), "write takes_changes = true beside it"),
+        ("takes_changes = true\nserver_id = 4096\n", "[sync]\n", (7, 13), "4096 is too much"),
+        ("takes_changes = true\nserver_id = 0\n", "[sync]\n", (7, 13), "0 is too little"),
+        ("takes_changes = true\nserver_id = 1\n", "", (6, 13), "write a section [sync]"),
+        ("takes_changes = true\nserver_id = 1\nrefer = [\"ldap://c\"]\n", "[sync]\n", (8, 10), "leave refer out"),
+    ] {
+        let (line, column, said) = fault(&with(rest, sync));
+        assert!((line, column) == place && said.contains(told), "{rest}{sync}: {line}:{column} {said}");
+    }
 }
 
 #[test]

@@ -93,6 +93,10 @@ impl Follower {
     }
 
     async fn follow(&mut self, replica: &mut Replica) {
+        let stopped = self.stopped.clone();
+        if let Err(error) = replica.prepare(&move || !*stopped.borrow()) {
+            self.warn(error.to_string());
+        }
         self.status.note(replica, false);
         let mut pause = FIRST_PAUSE;
         loop {
@@ -182,7 +186,7 @@ impl Follower {
         self.status.connects(&provider.url);
         let mut link = Link::open(provider, &source).await?;
         let cookie = replica.begin(&provider.url, &keep_on)?;
-        link.search(replica.suffix(), &cookie).await?;
+        link.search(replica.suffix(), &cookie, replica.shared_request().as_deref()).await?;
         self.status.change(State::Refreshing);
         loop {
             link.wait(if replica.is_following() { Duration::ZERO } else { GATHERING }).await?;

@@ -144,8 +144,9 @@ impl Link {
         .await
     }
 
-    /// Asks for all that is below a suffix, or what of it has changed since a cookie, and for what will.
-    pub async fn search(&mut self, suffix: &str, cookie: &[u8]) -> Result<(), String> {
+    /// Asks for all that is below a suffix, or what of it has changed since a cookie, and for what will; and says that this server
+    /// takes changes together with the provider, if so.
+    pub async fn search(&mut self, suffix: &str, cookie: &[u8], shared: Option<&[u8]>) -> Result<(), String> {
         let filter = FilterBuf::parse("(objectClass=*)").map_err(|error| error.to_string())?;
         let (mut attributes, mut value) = (Vec::new(), Vec::new());
         let request = SearchRequest {
@@ -157,7 +158,9 @@ impl Link {
         SyncRequest { persists: true, cookie, reload_hint: false }.encode(&mut value);
         let sync = Control { oid: oid::control::SYNC_REQUEST, critical: true, value: Some(&value) };
         let manage = Control { oid: oid::control::MANAGE_DSA_IT, critical: true, value: None };
-        self.send("search", Request::Search(request), &[sync, manage]).await?;
+        let shared = shared.map(|value| Control { oid: oid::control::SYNC_SHARED, critical: true, value: Some(value) });
+        let controls: Vec<Control<'_>> = [sync, manage].into_iter().chain(shared).collect();
+        self.send("search", Request::Search(request), &controls).await?;
         self.search = self.id;
         Ok(())
     }
@@ -271,7 +274,11 @@ fn decode(bytes: &[u8], id: u32) -> Result<Option<Heard<'_>>, String> {
             let Some(state) = value(oid::control::SYNC_STATE) else {
                 return fail("the provider sends entries without a word on what they are to a copy (RFC 4533)");
             };
-            Some(Heard::Entry(entry, SyncStateValue::decode(state).map_err(wrong)?))
+            let state = SyncStateValue::decode(state).map_err(wrong)?;
+            Some(match value(oid::control::SYNC_SHARED) {
+                Some(beside) => Heard::Shared(entry, state, beside),
+                None => Heard::Entry(entry, state),
+            })
         }
         Response::SearchReference(_) => return fail("the provider refers to other servers in spite of ManageDsaIT"),
         Response::Intermediate(said) if said.name == Some(oid::intermediate::SYNC_INFO) => {

@@ -1,4 +1,5 @@
-//! Being a replica of other servers (RFC 4533): a thread for each suffix that is copied.
+//! Being a replica of other servers (RFC 4533): a thread for each suffix that is copied, and where changes are taken together with
+//! others, for each of these.
 //!
 //! Owns: when these threads begin and end. Must not know: how a server is asked, what becomes of entries.
 //!
@@ -31,6 +32,27 @@ pub struct Source {
     pub tls: Option<TlsConnector>,
 }
 
+impl Source {
+    /// Whom alone it is of, where changes are taken together with that one and others.
+    fn peer(&self) -> Option<&str> {
+        self.config.member.and(self.config.providers.first()).map(|provider| provider.url.as_str())
+    }
+}
+
+/// What is followed: each suffix, by whichever of the providers; but where changes are taken together, by each of them.
+fn each(source: &Arc<Source>) -> Vec<(String, Arc<Source>)> {
+    let of = |provider: &config::Provider| {
+        let config = config::Replica { providers: vec![provider.clone()], ..source.config.clone() };
+        Arc::new(Source { config, tls: source.tls.clone() })
+    };
+    let sources = match source.config.member {
+        None => vec![source.clone()],
+        Some(_) => source.config.providers.iter().map(of).collect(),
+    };
+    let suffixes = source.config.suffixes.iter();
+    suffixes.flat_map(|suffix| sources.iter().map(|source| (suffix.clone(), source.clone()))).collect()
+}
+
 /// The threads.
 #[derive(Default)]
 pub struct Replicas {
@@ -51,12 +73,11 @@ impl Replicas {
             return Ok(());
         }
         let (mut threads, mut statuses) = (Vec::new(), Vec::new());
-        for suffix in source.iter().flat_map(|source| &source.config.suffixes) {
-            let status = Arc::new(Status::new(suffix));
+        for (suffix, source) in source.into_iter().flat_map(each) {
+            let status = Arc::new(Status::new(&suffix, source.peer()));
             let (stop, stopped) = watch::channel(false);
-            let source = source.cloned();
-            let follower = source.map(|source| Follower::new(directory.clone(), source, status.clone(), stopped));
-            let run = move || follower.into_iter().for_each(Follower::run);
+            let follower = Follower::new(directory.clone(), source, status.clone(), stopped);
+            let run = move || follower.run();
             let handle = std::thread::Builder::new().name("replica".into()).spawn(run)?;
             threads.push(Thread { stop, handle });
             statuses.push(status);

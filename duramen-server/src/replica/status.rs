@@ -35,6 +35,8 @@ const STATES: [(State, &str); 5] = [
 pub struct Status {
     /// The suffix.
     pub suffix: String,
+    /// The one server that is followed, where changes are taken together with others.
+    peer: Option<String>,
     known: Mutex<Known>,
 }
 
@@ -73,8 +75,14 @@ impl Known {
 
 impl Status {
     /// Of a copy of which nothing is known yet.
-    pub fn new(suffix: &str) -> Status {
-        Status { suffix: suffix.to_string(), known: Mutex::default() }
+    pub fn new(suffix: &str, peer: Option<&str>) -> Status {
+        Status { suffix: suffix.to_string(), peer: peer.map(str::to_string), known: Mutex::default() }
+    }
+
+    /// What stands between the quotation marks of its label.
+    fn label(&self) -> String {
+        let suffix = escaped(&self.suffix);
+        self.peer.as_ref().map_or_else(|| suffix.clone(), |peer| format!("{suffix}\",peer=\"{}", escaped(peer)))
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -140,7 +148,7 @@ impl Status {
 
 /// Appends what is known of all copies, as Prometheus reads it; nothing if there are none.
 pub fn metrics<'s>(statuses: impl Iterator<Item = &'s Status>, out: &mut String) {
-    let all: Vec<(String, Known)> = statuses.map(|status| (escaped(&status.suffix), status.now())).collect();
+    let all: Vec<(String, Known)> = statuses.map(|status| (status.label(), status.now())).collect();
     if all.is_empty() {
         return;
     }
@@ -254,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_copy_that_is_not_complete_or_does_not_go_on_is_no_place_to_ask() {
-        let status = Status::new("dc=a \"b\"");
+        let status = Status::new("dc=a \"b\"", None);
         assert!(status.ailment().is_some_and(|why| why.contains("not complete")));
         status.known().is_complete = true;
         assert_eq!((status.ailment(), status.change(State::Stopped)), (None, State::Waiting));

@@ -103,7 +103,7 @@ fn whatever_happens(mut origin: Origin, random: &mut fastrand::Rng) {
 }
 
 /// That what a replica has kept fits together.
-fn check(daemon: Daemon) {
+pub fn check(daemon: Daemon) {
     let folder = daemon.kill();
     let directory = duramen_directory::Directory::open(folder.path().join("data"), Default::default()).unwrap();
     let mut problems = Vec::new();

@@ -6,6 +6,7 @@ mod consumer;
 mod copy;
 mod cuts;
 mod line;
+mod members;
 mod mirror;
 mod provider;
 mod several;
