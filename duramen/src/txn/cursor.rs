@@ -84,7 +84,8 @@ macro_rules! movements {
 
             /// What
             #[doc = concat!("[`Cursor::", stringify!($step), "`]")]
-            /// comes to, if that lies whole in the leaf that the cursor walks in. `None` says nothing, and the cursor is where it was.
+            /// comes to, if that lies whole in the leaf that the cursor walks in; from key to key only in tables without duplicates.
+            /// `None` says nothing, and the cursor is where it was.
             #[inline(always)]
             pub fn $at_hand(&mut self) -> Option<Pair<'t>> {
                 step_at_hand(self.near.as_mut()?, &mut self.position, $kind, $direction)
@@ -277,9 +278,9 @@ fn step_at_hand<'p>(
     direction: Direction,
 ) -> Option<Pair<'p>> {
     match step {
-        Step::Entry | Step::Key if !near.has_duplicates() => near.step_single(position, direction),
+        Step::Key => near.step_single(position, direction),
+        Step::Entry if !near.has_duplicates() => near.step_single(position, direction),
         Step::Entry => near.step_value(position, direction).or_else(|| near.step_on(position, direction)),
-        Step::Key => near.step_key_among(position, direction),
         Step::Duplicate => near.step_value(position, direction),
     }
 }
@@ -304,10 +305,15 @@ impl<'t> Cursor<'t> {
     /// Each movement has its own copy, in which most of the questions are answered.
     #[inline(always)]
     fn step(&mut self, step: Step, direction: Direction) -> Result<Option<Pair<'t>>> {
-        if let Some(near) = &mut self.near
-            && let Some(pair) = step_at_hand(near, &mut self.position, step, direction)
-        {
-            return Ok(Some(pair));
+        if let Some(near) = &mut self.near {
+            let position = &mut self.position;
+            let found = match step {
+                Step::Key if near.has_duplicates() => near.step_key_among(position, direction),
+                _ => step_at_hand(near, position, step, direction),
+            };
+            if let Some(pair) = found {
+                return Ok(Some(pair));
+            }
         }
         self.step_anyhow(step, direction)
     }
