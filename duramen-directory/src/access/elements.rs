@@ -77,7 +77,7 @@ struct Evaluation<'a> {
     target: Option<&'a dyn Target>,
     parts: Parts,
     looks: Cell<u64>,
-    /// That many are enough for now.
+    /// At so many looks a part is given up as too much to be kept.
     most: Cell<u64>,
 }
 
