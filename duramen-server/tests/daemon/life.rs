@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::Command;
 
 use duramen_ldap::message::{Authentication, BindRequest, Message, Request, Response, ResultCode, Scope};
+use duramen_sim::port::free_port;
 
 use crate::client::{Client, person};
 use crate::process::{ADMINISTRATOR, Daemon, PLAIN, certificates, configuration, run};
@@ -80,7 +81,7 @@ fn what_is_in_the_way_of_a_start_is_named_with_its_cure() {
     refused("data", &[&any[..], &["--ldapi", &path("other program's")]].concat(), 69, "another program listens there");
     assert!(dir.path().join("other program's").exists(), "a socket that somebody uses is not taken from him");
     refused("data", &["--listen", "localhost:389"], 2, "write one like 127.0.0.1:389");
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free = free_port();
     let both = [format!("0.0.0.0:{free}"), format!("[::]:{free}")];
     refused("data", &["--listen", &both[0], "--listen", &both[1]], 69, "this server listens at 0.0.0.0:");
 }
@@ -417,7 +418,7 @@ fn systemd_is_told_when_it_serves_reloads_and_stops() {
 
 #[test]
 fn figures_and_health_are_served_by_http_if_asked_for() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
     let mut daemon = Daemon::start(tempfile::tempdir().unwrap(), &format!("{PLAIN}[http]\nlisten = \"{port}\"\n"));
     daemon.wait_for("figures at http://");
     assert_eq!(Client::new(&daemon).search("", Scope::Base, "(objectClass=*)").code, ResultCode::SUCCESS);
@@ -432,7 +433,7 @@ fn figures_and_health_are_served_by_http_if_asked_for() {
 
 #[test]
 fn whoever_may_look_at_figures_takes_no_files_from_the_directorys_clients() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
     let mut daemon = Daemon::start(tempfile::tempdir().unwrap(), &format!("{PLAIN}[http]\nlisten = \"{port}\"\n"));
     daemon.wait_for("figures at http://");
     let before = daemon.files();

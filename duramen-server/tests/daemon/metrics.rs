@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use duramen_sim::port::free_port;
@@ -60,7 +60,7 @@ fn served(text: &str) -> (Metrics, BTreeSet<String>) {
 fn the_documents_table_of_metrics_is_what_is_served() {
     let dir = tempfile::tempdir().unwrap();
     certificates(dir.path());
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
     // A replica has all there are, once something has gone wrong, and it has been told something.
     let (nobody, provider) = (format!("ldap://127.0.0.1:{}", free_port()), Provider::start(""));
     fs::write(dir.path().join("password"), ADMINISTRATOR.1).unwrap();

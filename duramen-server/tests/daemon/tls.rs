@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use duramen_ldap::Payload;
 use duramen_ldap::extended::PasswordModifyRequest;
 use duramen_ldap::message::{ExtendedRequest, Request, ResultCode, Scope};
 use duramen_ldap::oid;
+use duramen_sim::port::free_port;
 
 use crate::client::{Client, person};
 use crate::life::get;
@@ -55,7 +56,7 @@ fn metrics_say_when_the_certificate_in_use_ends() {
         fs::write(path, parameters.self_signed(&key).unwrap().pem()).unwrap();
     };
     until(2096, &dir.path().join("server.pem"));
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
     let mut daemon = Daemon::start(dir, &format!("{TLS}[http]\nlisten = \"{port}\"\n"));
     daemon.wait_for("figures at http://");
     let told = || {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use duramen_sim::port::free_port;
+use duramen_sim::port::{free_port, listen_again};
 use rustix::net::sockopt::set_socket_linger;
 
 /// So often it is looked whether something has to be done besides waiting.
@@ -77,8 +77,8 @@ impl Line {
         let random = Mutex::new(fastrand::Rng::with_seed(seed));
         let shared = Shared { to: port, weather: Mutex::new(Weather::Fair), random, made: AtomicU64::new(0) };
         let line = Line { port: free_port(), shared: Arc::new(shared) };
-        let (port, shared) = (line.port, line.shared.clone());
-        std::thread::spawn(move || shared.listen(port));
+        let (port, shared, listener) = (line.port, line.shared.clone(), listen(line.port));
+        std::thread::spawn(move || shared.serve(port, listener));
         line
     }
 
@@ -102,20 +102,15 @@ impl Shared {
         *self.weather.lock().unwrap()
     }
 
-    fn listen(self: Arc<Shared>, port: u16) {
-        let mut listener = None;
+    fn serve(self: Arc<Shared>, port: u16, listener: TcpListener) {
+        let mut listener = Some(listener);
         loop {
             if self.weather() == Weather::Closed {
                 listener = None;
                 std::thread::sleep(TICK);
                 continue;
             }
-            let listener = listener.get_or_insert_with(|| {
-                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
-                listener.set_nonblocking(true).unwrap();
-                listener
-            });
-            match listener.accept() {
+            match listener.get_or_insert_with(|| listen(port)).accept() {
                 Ok((replica, _)) => self.carry(replica),
                 Err(_) => std::thread::sleep(TICK),
             }
@@ -176,6 +171,12 @@ impl Shared {
             }
         }
     }
+}
+
+fn listen(port: u16) -> TcpListener {
+    let listener = listen_again(port);
+    listener.set_nonblocking(true).unwrap();
+    listener
 }
 
 impl Wire {
