@@ -27,7 +27,7 @@ pub(crate) use crate::tables::Uuid;
 
 use known::{IN_HEAD, KNOWN, known_at};
 
-pub(crate) use known::{common, note_known};
+pub(crate) use known::{common, note_known, skips};
 
 /// The key under which it says since when nothing is missing.
 const HEAD: [u8; 8] = [0; 8];

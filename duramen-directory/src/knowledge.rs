@@ -94,6 +94,16 @@ impl Knowledge {
         other.numbers().all(|number| self.covers(number.as_bytes()))
     }
 
+    /// Whether an entry may have come and gone on the way from `before` to this without having been there, and still be there for
+    /// who knows of `there`: by a change that he knows of it came, and by one that he does not know it went, and neither was known
+    /// before.
+    pub fn skips(&self, before: &Knowledge, there: &Knowledge) -> bool {
+        let of = |known: &'_ Knowledge, server: &u16| known.number_of(*server).unwrap_or_default().to_string();
+        let comes = |server: &u16| of(self, server).min(of(there, server)) > of(before, server);
+        let goes = |server: &u16| of(self, server) > of(before, server).max(of(there, server));
+        self.0.keys().any(comes) && self.0.keys().any(goes)
+    }
+
     /// Whether several servers have made changes.
     pub fn is_of_several(&self) -> bool {
         self.0.len() > 1
@@ -185,6 +195,23 @@ mod tests {
         }
         assert!(all.includes(&known(&[(4, 1)])) && all.includes(&Knowledge::default()));
         assert!(!all.includes(&known(&[(4, 1), (1, 3)])));
+    }
+
+    #[test]
+    fn what_came_and_went_is_skipped_where_two_changes_are_heard_of_at_once_of_which_one_is_known_elsewhere() {
+        let before = known(&[(2, 1), (3, 2)]);
+        for (there, after, skips) in [
+            // It came with 4 and went with 6, or with a change of the other server.
+            ([(2, 1), (5, 2)], [(2, 1), (6, 2)], true),
+            ([(2, 1), (5, 2)], [(4, 1), (5, 2)], true),
+            // What is known there is all that has come, or nothing of it, or was known before.
+            ([(2, 1), (5, 2)], [(2, 1), (5, 2)], false),
+            ([(2, 1), (5, 2)], [(2, 1), (4, 2)], false),
+            ([(2, 1), (5, 2)], [(4, 1), (3, 2)], false),
+            ([(2, 1), (3, 2)], [(4, 1), (6, 2)], false),
+        ] {
+            assert_eq!(known(&after).skips(&before, &known(&there)), skips, "{there:?} {after:?}");
+        }
     }
 
     #[test]

@@ -52,18 +52,37 @@ pub(crate) fn common(history: &Table<'_>, suffix: &str, there: &Knowledge) -> Re
     let mut common = None;
     for item in history.iter() {
         let (key, value) = item?;
-        let (at, from) = match value.first() {
-            _ if key == HEAD => (number(value), IN_HEAD),
-            Some(&KNOWN) => (number(key), IN_PAIR),
-            _ => continue,
-        };
-        match of_suffix(value.get(from..).unwrap_or_default(), suffix) {
+        match pair(key, value, suffix) {
             None => {}
-            Some(known) if there.includes(&known) => common = Some(Moment(at)),
+            Some((at, known)) if there.includes(&known) => common = Some(at),
             Some(_) => break,
         }
     }
     Ok(common)
+}
+
+/// Whether something may be elsewhere, where this is known, that came and went behind a number without having been here.
+pub(crate) fn skips(history: &Table<'_>, suffix: &str, number: Moment, there: &Knowledge) -> Result<bool> {
+    let mut before = of_suffix(&known_at(history, number)?, suffix).unwrap_or_default();
+    for item in history.range(number.0.saturating_add(1).to_be_bytes()..)? {
+        let (key, value) = item?;
+        let Some((_, known)) = pair(key, value, suffix) else { continue };
+        if known.skips(&before, there) {
+            return Ok(true);
+        }
+        before = known;
+    }
+    Ok(false)
+}
+
+/// What a pair of the table says of a suffix, and from which number on, if it does.
+fn pair(key: &[u8], value: &[u8], suffix: &str) -> Option<(Moment, Knowledge)> {
+    let (at, from) = match value.first()? {
+        _ if key == HEAD => (number(value), IN_HEAD),
+        &KNOWN => (number(key), IN_PAIR),
+        _ => return None,
+    };
+    Some((Moment(at), of_suffix(value.get(from..)?, suffix)?))
 }
 
 /// What is known behind the first pairs of the table, up to a number, as it is written down.

@@ -151,6 +151,8 @@ pub struct Replica {
     as_of: Option<Vec<u8>>,
     /// Which changes the copy has had since before this provider was asked.
     asked: Knowledge,
+    /// Which ones the provider has said that it has had, once it has told what there is.
+    said: Option<Knowledge>,
     counts: Counts,
     /// Where this server takes changes together with others.
     shared: shared::Shared,
@@ -177,6 +179,7 @@ impl Replica {
             is_settled: false,
             as_of: None,
             asked: Knowledge::default(),
+            said: None,
             counts: Counts::default(),
             shared: shared::Shared::default(),
         };
@@ -252,6 +255,7 @@ impl Replica {
         let cookie = self.as_of.clone().filter(|_| !self.is_from_scratch).unwrap_or_default();
         self.asks_for_all = cookie.is_empty();
         self.asked = Knowledge::of_cookie(&cookie);
+        self.said = None;
         self.phase = Phase::new(&cookie);
         self.unsettled = Unsettled::default();
         self.lacks_some = false;
@@ -271,6 +275,7 @@ impl Replica {
             self.transact_shared(&acts, keep_on)?;
             return self.ended(end);
         }
+        self.check_skipped(&acts)?;
         let (mut gone, mut acts) = (Vec::new(), acts.as_slice());
         let prune = |(place, act): (usize, &Act<'_>)| {
             if let Act::Prune(cookie) = act { Some((place, Knowledge::of_cookie(cookie))) } else { None }
@@ -289,6 +294,29 @@ impl Replica {
         self.ended(end)
     }
 
+    /// That whatever the copy has got from another provider, and this one has not heard of yet, is still there once it has: it
+    /// tells of no entry that came and went before that.
+    fn check_skipped(&mut self, acts: &[Act<'_>]) -> Result<(), ReplicaError> {
+        if !self.asked.is_of_several() {
+            return Ok(());
+        }
+        for act in acts {
+            let Act::AsOf(cookie) = act else { continue };
+            let mut now = Knowledge::of_cookie(cookie);
+            if let Some(before) = &self.said {
+                now.merge(before);
+                if now.skips(before, &self.asked) {
+                    self.is_from_scratch = true;
+                    return Err(ReplicaError::Again(
+                        "the provider was behind the copy and has heard of several changes at once: it is asked for all",
+                    ));
+                }
+            }
+            self.said = Some(now);
+        }
+        Ok(())
+    }
+
     /// What becomes of it as the provider tells no more, if so.
     fn ended(&self, end: Option<End>) -> Result<(), ReplicaError> {
         match end {
@@ -301,7 +329,7 @@ impl Replica {
                 Err(ReplicaError::Unknown)
             }
             Some(End::Ended(ResultCode::SYNC_REFRESH_REQUIRED, _)) => {
-                Err(ReplicaError::Again("more has changed than the provider has kept for this copy"))
+                Err(ReplicaError::Again("the provider cannot tell only what has changed any more"))
             }
             Some(End::Ended(ResultCode::NO_SUCH_OBJECT, _)) => Err(ReplicaError::Empty(self.text.clone())),
             Some(End::Ended(ResultCode::UNAVAILABLE_CRITICAL_EXTENSION, _)) if self.shared.is_asked() => {

@@ -33,6 +33,7 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
 use crate::history::{self, Change, Gone, Span, Uuid, What, uuid_of};
 use crate::inner::Inner;
+use crate::knowledge::Knowledge;
 use crate::names;
 use crate::requester::Requester;
 use crate::schema::Schema;
@@ -61,6 +62,8 @@ pub(super) struct Copying {
     pub as_of: Moment,
     /// The changes that it has had then, where several servers make them.
     pub known: Option<Known>,
+    /// What it had when it asked, if there is something in it that is not known here.
+    pub there: Option<Knowledge>,
     /// Who asks, if that one takes changes together with this server.
     asker: Option<Asker>,
     phase: Phase,
@@ -88,10 +91,27 @@ pub(super) struct Copying {
 
 /// What the client is told.
 enum Phase {
-    /// All there is; of entries with this number, or one before, only that they are there.
-    Present(Option<Vec<u8>>),
+    /// All there is; of entries whose last change the client has had, only that they are there.
+    Present(Option<Had>),
     /// What has changed, and what is gone.
     Delete,
+}
+
+/// What a client has had.
+enum Had {
+    /// The change with this number and all before it.
+    UpTo(Vec<u8>),
+    /// These of several servers.
+    Changes(Knowledge),
+}
+
+impl Had {
+    fn covers(&self, number: &[u8]) -> bool {
+        match self {
+            Had::UpTo(last) => number <= last.as_slice(),
+            Had::Changes(changes) => changes.covers(number),
+        }
+    }
 }
 
 /// What made up entries are not.
@@ -205,6 +225,7 @@ impl Beginning<'_> {
                 if number < span.start || number > span.end {
                     return Err(refresh_required("more has changed than is kept: ask again with the last cookie"));
                 }
+                standing.check_whole(&self.scene.tables)?;
                 let changes = self.changes(number)?;
                 self.tell_changes(found, &mut copying, &changes, skipped)?;
                 // The limits of searches are about what was there.
@@ -224,8 +245,17 @@ impl Beginning<'_> {
             return heard.map_or(Ok(()), |number| self.tell_after(found, copying, number));
         }
         if let Some(known) = &copying.known {
-            let Some(number) = known.common(&self.scene.tables, span, sync)? else { return Ok(()) };
-            return self.tell_after(found, copying, number);
+            let number = known.common(&self.scene.tables, span, sync)?;
+            let there = Knowledge::of_cookie(sync.cookie.unwrap_or_default());
+            copying.there = Some(there.clone()).filter(|there| !known.changes.includes(there));
+            let Some(number) = number else { return Ok(()) };
+            if !known.skips(&self.scene.tables, number, &there)? {
+                return self.tell_after(found, copying, number);
+            }
+            if self.is_plain(found) {
+                copying.phase = Phase::Present(Some(Had::Changes(there)));
+            }
+            return Ok(());
         }
         let number = match cookie::said(sync.cookie.unwrap_or_default()) {
             Said::Nothing => return Ok(()),
@@ -239,7 +269,7 @@ impl Beginning<'_> {
             return self.tell_after(found, copying, number);
         }
         if number >= span.foreign && self.is_plain(found) {
-            copying.phase = Phase::Present(Some(number.csn().to_vec()));
+            copying.phase = Phase::Present(Some(Had::UpTo(number.csn().to_vec())));
         }
         Ok(())
     }
@@ -298,6 +328,7 @@ impl Copying {
             caller: cookie::caller(sync.cookie.unwrap_or_default()).to_string(),
             as_of: span.end,
             known: None,
+            there: None,
             asker: None,
             phase: Phase::Present(None),
             ids: Vec::new(),
@@ -354,9 +385,9 @@ impl Copying {
 
     /// Whether an entry is as it was in the client's copy.
     fn is_unchanged(&self, schema: &Schema, entry: &Entry<'_>) -> bool {
-        let Phase::Present(Some(known)) = &self.phase else { return false };
+        let Phase::Present(Some(had)) = &self.phase else { return false };
         let number = entry.of_type(schema.known().entry_csn).flat_map(|found| found.values()).next();
-        number.is_some_and(|number| number <= known.as_slice())
+        number.is_some_and(|number| had.covers(number))
     }
 
     /// Gives an entry out, or says that it is there.

@@ -24,6 +24,7 @@ use crate::clock::Moment;
 use crate::failure::{Failure, Result};
 use crate::history;
 use crate::inner::Inner;
+use crate::knowledge::Knowledge;
 use crate::requester::Requester;
 use crate::sink::Sink;
 use crate::tables::{Id, Tables};
@@ -44,6 +45,8 @@ pub struct Standing {
     number: Moment,
     /// The changes that it has heard of then, where several servers make them.
     known: Option<Known>,
+    /// What it knew when it asked, if not all of that is known here.
+    there: Option<Knowledge>,
     /// Of these entries it has heard up to a later one.
     ahead: HashMap<Id, Moment>,
     /// What it has, if that is known.
@@ -79,6 +82,7 @@ impl Search {
             caller: copying.caller().to_string(),
             number: copying.as_of,
             known: copying.known.take(),
+            there: copying.there.take(),
             ahead: HashMap::new(),
             given: copying.take_given(),
             telling: None,
@@ -132,6 +136,8 @@ impl Standing {
         let Some(copying) = &mut search.copying else { return };
         self.number = copying.as_of;
         self.known = copying.known.take();
+        self.there =
+            self.there.take().filter(|there| self.known.as_ref().is_some_and(|known| !known.changes.includes(there)));
         self.given = copying.take_given();
         self.ahead = HashMap::new();
     }
@@ -177,6 +183,18 @@ impl Standing {
     /// How far it has heard.
     pub(super) fn place(&self) -> (Moment, &HashMap<Id, Moment>) {
         (self.number, &self.ahead)
+    }
+
+    /// That what has changed is all that it may have missed. It may know of changes of which nothing was known here, as it comes
+    /// from another copy, and of which all that is heard here is what was left of them later.
+    pub(super) fn check_whole(&self, tables: &Tables<'_>) -> Result<()> {
+        if let (Some(known), Some(there)) = (&self.known, &self.there)
+            && known.skips(tables, self.number, there)?
+        {
+            let text = "something has come and gone that this server has not had: ask again with the last cookie";
+            return Err(Failure::new(ResultCode::SYNC_REFRESH_REQUIRED, text));
+        }
+        Ok(())
     }
 
     /// RFC 4533 section 3.5.1: what it has asked about is where it was.

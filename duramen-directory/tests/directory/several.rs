@@ -167,3 +167,90 @@ fn copies_of_the_copy_are_told_what_they_have_not_heard_of_wherever_they_were_be
     assert_eq!(seconds(&last), ["u1 5", "u2 7"]);
     assert_eq!(context(&last), [number(7, 1), number(9, 2)]);
 }
+
+/// Two copies, of which one has heard from another provider what the second has not: the entry 3, which came and went.
+struct Ahead {
+    behind: (Sample, duramen_directory::Replica),
+    last: (Sample, duramen_directory::Replica),
+}
+
+fn ahead() -> Ahead {
+    let (behind, last) = (filled(), filled());
+    let mut all = Ahead { behind, last };
+    let come = told(SyncState::Add, 3, (5, 2), Some(&cookie(1, &[(5, 2)])));
+    take(&mut all.last.1, &[come]).unwrap();
+    assert_eq!(seconds(&all.last.0), ["u1 3", "u2 2", "u3 5"]);
+    all
+}
+
+/// What the provider of a copy tells that was away while the entry 3 came and went.
+fn without_it(replica: &mut duramen_directory::Replica) {
+    begin(replica);
+    let change = told(SyncState::Add, 1, (8, 1), None);
+    let end = Said::info(&SyncInfo::RefreshDelete { cookie: Some(&cookie(1, &[(8, 1), (7, 2)])), done: true });
+    take(replica, &[change, end]).unwrap();
+}
+
+#[test]
+fn what_came_and_went_before_the_provider_of_a_copy_heard_of_it_goes_there_too() {
+    let Ahead { behind: (middle, mut of_middle), last: (last, mut of_last) } = ahead();
+    without_it(&mut of_middle);
+    let said = ask(&middle, &begin(&mut of_last)).0;
+    // What is as it was is not sent again.
+    assert_eq!(said.iter().filter(|said| matches!(said, Said::Entry(..))).count(), 1, "{said:?}");
+    take(&mut of_last, &said).unwrap();
+    assert_eq!(seconds(&last), ["u1 8", "u2 2"]);
+    assert_same(&last, &middle, "of what there is");
+    assert_eq!(context(&last), context(&middle));
+}
+
+#[test]
+fn what_came_and_went_before_a_provider_heard_of_it_that_is_followed_goes_too() {
+    let Ahead { behind: (middle, mut of_middle), last: (last, mut of_last) } = ahead();
+    let (said, standing) = ask(&middle, &begin(&mut of_last));
+    take(&mut of_last, &said).unwrap();
+    assert_eq!(seconds(&last), ["u1 3", "u2 2", "u3 5"], "the provider has not heard of it yet");
+    without_it(&mut of_middle);
+    let again = take(&mut of_last, &hear(&mut standing.unwrap())).unwrap_err();
+    assert!(matches!(again, ReplicaError::Again(_)), "{again}");
+    catch_up(&mut of_last, &middle);
+    assert_same(&last, &middle, "of what there is");
+    assert_eq!(context(&last), context(&middle));
+}
+
+#[test]
+fn who_hears_of_each_change_tells_who_was_ahead_of_it_only_what_has_changed() {
+    let Ahead { behind: (middle, mut of_middle), last: (last, mut of_last) } = ahead();
+    let (said, standing) = ask(&middle, &begin(&mut of_last));
+    take(&mut of_last, &said).unwrap();
+    let of_two = |state, second| told(state, 3, (second, 2), Some(&cookie(1, &[(second, 2)])));
+    begin(&mut of_middle);
+    let end = Said::info(&SyncInfo::RefreshDelete { cookie: None, done: true });
+    take(&mut of_middle, &[end, of_two(SyncState::Add, 5)]).unwrap();
+    let mut standing = standing.unwrap();
+    take(&mut of_last, &hear(&mut standing)).unwrap();
+    take(&mut of_middle, &[of_two(SyncState::Delete, 7)]).unwrap();
+    take(&mut of_last, &hear(&mut standing)).unwrap();
+    assert_same(&last, &middle, "of what there is");
+    assert_eq!((seconds(&last), context(&last)), (vec!["u1 3".into(), "u2 2".into()], context(&middle)));
+}
+
+#[test]
+fn what_came_and_went_before_a_slapd_heard_of_it_that_is_followed_goes_too() {
+    let Ahead { last: (last, mut of_last), .. } = ahead();
+    begin(&mut of_last);
+    let news = |second, server| Said::info(&SyncInfo::NewCookie(&cookie(1, &[(second, server)])));
+    let end = cookie(1, &[(3, 1), (2, 2)]);
+    let end = Said::info(&SyncInfo::RefreshDelete { cookie: Some(&end), done: true });
+    take(&mut of_last, &[end, news(8, 1), news(4, 2)]).unwrap();
+    let again = take(&mut of_last, &[news(7, 2)]).unwrap_err();
+    assert!(matches!(again, ReplicaError::Again(_)), "{again}");
+    assert_eq!(begin(&mut of_last), b"");
+    let add = |n, at| told(SyncState::Add, n, at, None);
+    let end = cookie(1, &[(8, 1), (7, 2)]);
+    take(&mut of_last, &[add(TOP, (1, 1)), add(1, (3, 1)), add(2, (2, 2)), present_until(&end)]).unwrap();
+    assert_eq!(
+        (seconds(&last), context(&last)),
+        (vec!["u1 3".into(), "u2 2".into()], vec![number(8, 1), number(7, 2)])
+    );
+}
