@@ -182,6 +182,8 @@ fn entries_that_change_names_with_each_other_arrive() {
 }
 
 /// Changes at random, of names that are few, so that they come again and again. Many cannot be, and are passed over.
+/// None of the suffix's own entry: a slapd that takes such a change in a refresh takes its own `contextCSN` away with it, and if it is
+/// stopped before the end asks for all, with what it has, for which it finds no order.
 pub fn random_changes(random: &mut fastrand::Rng, names: &[String], count: usize) -> String {
     let mut ldif = String::new();
     let units = ["ou=a", "ou=b", "ou=c"];
@@ -198,6 +200,7 @@ pub fn random_changes(random: &mut fastrand::Rng, names: &[String], count: usize
                 let value = &unit[3..];
                 write!(ldif, "dn: {name}\nchangetype: add\nobjectClass: organizationalUnit\nou: {value}\n\n").unwrap();
             }
+            4 | 5 if name == "dc=example,dc=com" => {}
             4 | 5 => {
                 let value = random.u8(..);
                 write!(ldif, "dn: {name}\nchangetype: modify\nreplace: description\ndescription: {value}\n\n").unwrap();
