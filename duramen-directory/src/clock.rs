@@ -134,7 +134,15 @@ impl Moment {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// A change sequence number, as `entryCSN` has them.
+    /// A change sequence number of a server, as `entryCSN` has them.
+    pub fn csn_of(self, server: u16) -> [u8; CSN] {
+        let mut csn = self.csn();
+        let digit = |place: u16| b"0123456789abcdef"[usize::from(server >> place & 15)];
+        csn[30..33].copy_from_slice(&[digit(8), digit(4), digit(0)]);
+        csn
+    }
+
+    /// As [`Moment::csn_of`] a server without a number.
     pub fn csn(self) -> [u8; CSN] {
         let mut text = *b"YYYYMMDDhhmmss.uuuuuuZ#000000#000#000000";
         text[..14].copy_from_slice(&self.timestamp_bytes()[..14]);

@@ -109,6 +109,11 @@ impl Knowledge {
         self.0.len() > 1
     }
 
+    /// The server that has made all changes, if that is one.
+    pub fn sole_server(&self) -> Option<u16> {
+        Some(*self.0.keys().next()?).filter(|_| self.0.len() == 1)
+    }
+
     /// The newest change of each server.
     pub fn numbers(&self) -> impl Iterator<Item = &str> {
         self.0.values().filter_map(|spans| Some(spans.last()?.up_to.as_str()))

@@ -56,10 +56,7 @@ pub(crate) struct Tomb {
 impl Member {
     /// The change sequence number of a change of its own.
     pub fn csn(&self, number: Moment) -> [u8; CSN] {
-        let mut csn = number.csn();
-        let digit = |place: u16| b"0123456789abcdef"[usize::from(self.server >> place & 15)];
-        csn[30..33].copy_from_slice(&[digit(8), digit(4), digit(0)]);
-        csn
+        number.csn_of(self.server)
     }
 
     /// As text.

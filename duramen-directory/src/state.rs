@@ -80,9 +80,19 @@ impl State {
 
     /// Which changes are known of several servers that make some of what is below a normalized name, if it is a copy of that.
     pub fn knowledge(&self, tables: &Tables<'_>, name: &str) -> duramen::Result<Option<Knowledge>> {
+        let known = self.copied(tables, name)?;
+        Ok(known.filter(|known| known.is_of_several() || self.member.is_some()))
+    }
+
+    /// The number of the server that makes all changes of what is below a normalized name; 0 if it has none.
+    pub fn sole_server(&self, tables: &Tables<'_>, name: &str) -> duramen::Result<u16> {
+        Ok(self.copied(tables, name)?.and_then(|known| known.sole_server()).unwrap_or(0))
+    }
+
+    /// Which changes a copy of what is below a normalized name has, if it is a copy.
+    fn copied(&self, tables: &Tables<'_>, name: &str) -> duramen::Result<Option<Knowledge>> {
         let (Some(copy), Some(table)) = (self.copy_of(name), tables.copy()?) else { return Ok(None) };
-        let known = Knowledge::of_cookie(table.get(&copy.suffix.normalized)?.unwrap_or_default());
-        Ok(Some(known).filter(|known| known.is_of_several() || self.member.is_some()))
+        Ok(Some(Knowledge::of_cookie(table.get(&copy.suffix.normalized)?.unwrap_or_default())))
     }
 
     /// Whether updates search for what values may be, which may take long without an index.

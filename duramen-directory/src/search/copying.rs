@@ -22,9 +22,9 @@ use roaring::RoaringBitmap;
 
 use super::begin::{Beginning, Found, Purpose};
 use super::cookie::{self, Said};
-use super::course::{self, Told};
+use super::course::{self, Departure, Told};
 use super::select::{Picker, Selection};
-use super::several::{self, Known};
+use super::several::{self, Had, Known};
 use super::sharing::{self, Asker, Word};
 use super::{Job, Run, Search, Step};
 use crate::clock::Moment;
@@ -60,6 +60,8 @@ pub(super) struct Copying {
     caller: String,
     /// The change that the copy is as of afterwards.
     pub as_of: Moment,
+    /// The server that makes all changes, if one does.
+    pub server: u16,
     /// The changes that it has had then, where several servers make them.
     pub known: Option<Known>,
     /// What it had when it asked, if there is something in it that is not known here.
@@ -87,6 +89,8 @@ pub(super) struct Copying {
     is_said: bool,
     /// What follows has nothing behind it.
     is_last: bool,
+    /// The UUIDs that have yet to be told are told with the cookie, before its time.
+    is_early: bool,
 }
 
 /// What the client is told.
@@ -95,23 +99,6 @@ enum Phase {
     Present(Option<Had>),
     /// What has changed, and what is gone.
     Delete,
-}
-
-/// What a client has had.
-enum Had {
-    /// The change with this number and all before it.
-    UpTo(Vec<u8>),
-    /// These of several servers.
-    Changes(Knowledge),
-}
-
-impl Had {
-    fn covers(&self, number: &[u8]) -> bool {
-        match self {
-            Had::UpTo(last) => number <= last.as_slice(),
-            Had::Changes(changes) => changes.covers(number),
-        }
-    }
 }
 
 /// What made up entries are not.
@@ -209,6 +196,7 @@ impl Beginning<'_> {
         }
         let mut copying = Copying::new(self.inner.clone(), sync, span);
         copying.known = several::known(self.state, &self.scene.tables, self.request.base)?;
+        copying.server = several::sole_server(self.state, &self.scene.tables, self.request.base)?;
         copying.asker = sharing::asker(self.state, self.controls, self.request, self.scene.plan.reads_everything())?;
         if copying.asker.is_some() {
             // Each has heard of others, too, what is gone.
@@ -257,7 +245,7 @@ impl Beginning<'_> {
             }
             return Ok(());
         }
-        let number = match cookie::said(sync.cookie.unwrap_or_default()) {
+        let number = match cookie::said(sync.cookie.unwrap_or_default(), copying.server) {
             Said::Nothing => return Ok(()),
             Said::Change(number) if number <= span.end => number,
             _ if sync.reload_hint => return Ok(()),
@@ -269,7 +257,7 @@ impl Beginning<'_> {
             return self.tell_after(found, copying, number);
         }
         if number >= span.foreign && self.is_plain(found) {
-            copying.phase = Phase::Present(Some(Had::UpTo(number.csn().to_vec())));
+            copying.phase = Phase::Present(Some(Had::UpTo(number.csn_of(copying.server).to_vec())));
         }
         Ok(())
     }
@@ -327,6 +315,7 @@ impl Copying {
             is_news: false,
             caller: cookie::caller(sync.cookie.unwrap_or_default()).to_string(),
             as_of: span.end,
+            server: 0,
             known: None,
             there: None,
             asker: None,
@@ -341,6 +330,7 @@ impl Copying {
             aside: None,
             is_said: false,
             is_last: false,
+            is_early: false,
         }
     }
 
@@ -370,7 +360,7 @@ impl Copying {
     pub fn cookie(&self) -> Vec<u8> {
         match (&self.asker, &self.known) {
             (Some(asker), Some(known)) => asker.cookie(&known.changes, self.as_of),
-            (_, known) => several::cookie(&self.caller, self.as_of, known.as_ref()),
+            (_, known) => several::cookie(&self.caller, (self.as_of, self.server), known.as_ref()),
         }
     }
 
@@ -475,7 +465,7 @@ impl Copying {
         if self.given.as_mut().filter(|_| self.is_news).is_some_and(|given| !given.remove(id)) {
             return;
         }
-        match name.filter(|_| self.is_news) {
+        match name {
             Some(name) => {
                 self.flush(sink);
                 let control = self.control(SyncState::Delete, uuid);
@@ -509,7 +499,7 @@ impl Copying {
         // Something follows, or the cookie by itself.
         let is_last = std::mem::take(&mut self.is_last);
         for (id, uuid, name) in std::mem::take(&mut self.leaving).into_iter().rev() {
-            self.gone(id, uuid, (name.as_deref(), None), sink);
+            self.gone(id, uuid, (name.as_deref().filter(|_| self.is_news), None), sink);
         }
         self.is_last = is_last;
     }
@@ -527,8 +517,9 @@ impl Copying {
             return;
         }
         let (mut buffer, mut value) = (Vec::new(), Vec::new());
+        let cookie = std::mem::take(&mut self.is_early).then(|| self.cookie());
         let uuids = List::build(&mut buffer, self.ids.iter().map(|uuid| &uuid[..]));
-        SyncInfo::IdSet { cookie: None, deletes: !self.is_present_phase(), uuids }.encode(&mut value);
+        SyncInfo::IdSet { cookie: cookie.as_deref(), deletes: !self.is_present_phase(), uuids }.encode(&mut value);
         sink.info(&value);
         self.ids.clear();
     }
@@ -620,13 +611,21 @@ impl<'r> Run<'r> {
             }
             copying.is_last = *self.next as usize + 1 == told.len();
             match one {
-                Told::Gone(_, gone, _) if copying.asker.is_some() => {
-                    copying.gone_shared(&self.scene.tables, gone, sink)?;
+                Told::Gone(_, departure) if copying.asker.is_some() => {
+                    copying.gone_shared(&self.scene.tables, &departure.gone, sink)?;
                 }
                 Told::Aside(_) if copying.asker.is_some() => {}
-                Told::Gone(id, gone, below) => {
+                Told::Gone(id, Departure { gone, below, is_young, is_bare }) => {
                     copying.leave(sink);
-                    let name = Some(gone.name.as_str()).filter(|_| self.scene.plan.reads_everything());
+                    // slapd takes no entry of a list away that is newer than what its copy is as of, but for a list with a cookie;
+                    // and goes no further where something is below what is not in a list.
+                    let (sees_all, is_news) = (self.scene.plan.reads_everything(), copying.is_news);
+                    let is_named = sees_all && (is_news || *is_young && *is_bare);
+                    if sees_all && !is_news && *is_young && !*is_bare {
+                        copying.flush(sink);
+                        copying.is_early = true;
+                    }
+                    let name = Some(gone.name.as_str()).filter(|_| is_named);
                     copying.gone(*id, gone.uuid, (name, *below), sink);
                 }
                 Told::Aside(id) => {

@@ -27,8 +27,20 @@ pub(super) enum Told {
     Entry(Id, SyncState),
     /// As it is, but for its name, which is one of its own for a while.
     Aside(Id),
-    /// That it is gone, by which name, and below what it was all the time, if that was one.
-    Gone(Id, Gone, Option<Id>),
+    /// That it is gone.
+    Gone(Id, Departure),
+}
+
+/// How an entry went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Departure {
+    pub gone: Gone,
+    /// Below what it was all the time, if that was one.
+    pub below: Option<Id>,
+    /// It has come, or changed, among the changes that are told: a client has that only if it was cut off in the midst.
+    pub is_young: bool,
+    /// Nothing is below it then.
+    pub is_bare: bool,
 }
 
 impl Told {
@@ -45,6 +57,7 @@ type Who = (Id, u32);
 /// What became of an entry in all.
 #[derive(Default)]
 struct Net {
+    changes: usize,
     is_new: bool,
     gone: Option<Gone>,
     /// Whether its place among the names is another,
@@ -91,6 +104,8 @@ pub(super) struct Course<'c> {
     aside: HashSet<Who>,
     /// Who waits no more for whom to leave a place that he has passed.
     waived: HashSet<(Who, Who)>,
+    /// They are gone, and something may be below them yet.
+    filled: HashSet<Who>,
     /// What is below these is told of behind them.
     with_below: HashSet<Id>,
     told: Vec<Told>,
@@ -130,8 +145,22 @@ impl<'c> Course<'c> {
     fn new(schema: &'c Schema, tables: &Tables<'c>) -> Result<Course<'c>> {
         let (entries, names) = (tables.entry()?, tables.name()?);
         let (nets, newest, freed, left) = Default::default();
-        let (stages, aside, waived, with_below, told) = Default::default();
-        Ok(Course { schema, entries, names, nets, newest, freed, left, stages, aside, waived, with_below, told })
+        let (stages, aside, waived, filled, with_below, told) = Default::default();
+        Ok(Course {
+            schema,
+            entries,
+            names,
+            nets,
+            newest,
+            freed,
+            left,
+            stages,
+            aside,
+            waived,
+            filled,
+            with_below,
+            told,
+        })
     }
 
     /// Adds changes up; entries in the order in which they are told where nothing speaks against it.
@@ -162,6 +191,7 @@ impl<'c> Course<'c> {
 
     fn add(&mut self, who: Who, what: &What) {
         let net = self.nets.entry(who).or_default();
+        net.changes += 1;
         net.is_moved |= *what != What::Modified;
         net.is_renamed |= matches!(what, What::Renamed(_));
         let old = match what {
@@ -315,6 +345,13 @@ impl<'c> Course<'c> {
         Ok(before.filter(|(waited_for, _)| *waited_for == other).map(|(_, bond)| bond).collect())
     }
 
+    /// Whether nothing can be below an entry that is gone, once all has been told that was told before it. Below what went in a
+    /// circle something may be, for a client that was cut off.
+    fn is_bare(&self, who: Who) -> bool {
+        let mut below = self.left.get(&who).into_iter().flatten();
+        !self.waived.iter().any(|(one, _)| *one == who) && !below.any(|(child, _)| self.filled.contains(child))
+    }
+
     fn put_aside(&mut self, who: Who) {
         if self.aside.insert(who) {
             self.told.push(Told::Aside(who.0));
@@ -339,7 +376,11 @@ impl<'c> Course<'c> {
         {
             // Of what came and went meanwhile, too: a client that was cut off before may have it.
             let below = (!net.is_renamed).then(|| parent_of(&gone.key));
-            self.told.push(Told::Gone(id, gone.clone(), below));
+            let (is_young, is_bare) = (net.changes > 1, self.is_bare(who));
+            self.told.push(Told::Gone(id, Departure { gone: gone.clone(), below, is_young, is_bare }));
+            if is_young && !is_bare {
+                self.filled.insert(who);
+            }
             return Ok(());
         }
         let is_new = net.is_some_and(|net| net.is_new);

@@ -28,6 +28,24 @@ pub(super) struct Known {
     own: Option<u16>,
 }
 
+/// Which changes a client has had.
+pub(super) enum Had {
+    /// The one with this number and all before it.
+    UpTo(Vec<u8>),
+    /// These of several servers.
+    Changes(Knowledge),
+}
+
+impl Had {
+    /// Whether it has had the change with this number.
+    pub fn covers(&self, number: &[u8]) -> bool {
+        match self {
+            Had::UpTo(last) => number <= last.as_slice(),
+            Had::Changes(changes) => changes.covers(number),
+        }
+    }
+}
+
 /// What is known of the changes of what is below a base, where several servers make them.
 pub(super) fn known(state: &State, tables: &Tables<'_>, base: &str) -> Result<Option<Known>> {
     let base = names::normalize(&state.schema, base)?;
@@ -36,17 +54,22 @@ pub(super) fn known(state: &State, tables: &Tables<'_>, base: &str) -> Result<Op
     Ok(Some(Known { changes, suffix: copy.suffix.normalized.clone(), own }))
 }
 
+/// The server that makes all changes of what is below a base, if one does; 0 if it has no number.
+pub(super) fn sole_server(state: &State, tables: &Tables<'_>, base: &str) -> Result<u16> {
+    Ok(state.sole_server(tables, &names::normalize(&state.schema, base)?)?)
+}
+
 /// What is answered to a cookie that nobody has given for what is here.
 pub(super) fn strange() -> Failure {
     let text = "the cookie is none of this directory as it is now: ask for all content, without a cookie";
     Failure::new(ResultCode::SYNC_REFRESH_REQUIRED, text)
 }
 
-/// The cookie of a client whose copy is as of a change.
-pub(super) fn cookie(caller: &str, as_of: Moment, known: Option<&Known>) -> Vec<u8> {
+/// The cookie of a client whose copy is as of a change, of this server if one makes all changes.
+pub(super) fn cookie(caller: &str, (as_of, server): (Moment, u16), known: Option<&Known>) -> Vec<u8> {
     match known {
         Some(known) => cookie::cookie_of_several(caller, &known.changes),
-        None => cookie::cookie(caller, as_of),
+        None => cookie::cookie(caller, as_of, server),
     }
 }
 
@@ -67,7 +90,7 @@ impl Known {
             let is_known = own.map(|own| history::is_known(&history, span, own)).transpose()?.unwrap_or(false);
             return Ok(history::common(&history, &self.suffix, &there)?.max(own.filter(|_| is_known)));
         }
-        match cookie::said(cookie) {
+        match cookie::said(cookie, 0) {
             Said::Nothing => Ok(None),
             _ if sync.reload_hint => Ok(None),
             _ => Err(strange()),

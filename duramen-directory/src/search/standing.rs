@@ -43,6 +43,8 @@ pub struct Standing {
     caller: String,
     /// It has heard of all changes up to this one.
     number: Moment,
+    /// The server that makes all changes.
+    server: u16,
     /// The changes that it has heard of then, where several servers make them.
     known: Option<Known>,
     /// What it knew when it asked, if not all of that is known here.
@@ -81,6 +83,7 @@ impl Search {
             base: self.area.base,
             caller: copying.caller().to_string(),
             number: copying.as_of,
+            server: copying.server,
             known: copying.known.take(),
             there: copying.there.take(),
             ahead: HashMap::new(),
@@ -165,7 +168,7 @@ impl Standing {
     /// The end, of which the client has to ask again: by the cookie of what it has heard.
     fn done(&self, failure: Failure) -> Done {
         let (mut value, mut controls) = (Vec::new(), Vec::new());
-        let cookie = several::cookie(&self.caller, self.number, self.known.as_ref());
+        let cookie = several::cookie(&self.caller, (self.number, self.server), self.known.as_ref());
         SyncDone { cookie: Some(&cookie), refresh_deletes: false }.encode(&mut value);
         let control = Control { oid: oid::SYNC_DONE, critical: false, value: Some(&value) };
         control.write(&mut Writer::new(&mut controls));

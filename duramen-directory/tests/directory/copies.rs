@@ -85,6 +85,14 @@ impl Copy {
         }
     }
 
+    /// Whether it has an entry as it was behind what its cookie says: slapd takes no such entry of a list away.
+    fn is_newer(&self, uuid: [u8; 16]) -> bool {
+        let known = self.entries.get(&uuid).and_then(|(_, attributes)| number_of(attributes));
+        let cookie = std::str::from_utf8(&self.cookie).unwrap();
+        let as_of = cookie.split(',').find_map(|field| field.strip_prefix("csn="));
+        known.zip(as_of).is_some_and(|(known, as_of)| known.as_slice() > as_of.as_bytes())
+    }
+
     fn has_below(&self, name: &str) -> bool {
         self.entries.values().any(|(known, _)| known.ends_with(&format!(",{name}")))
     }
@@ -182,7 +190,14 @@ impl Sink for Copy {
         self.taken += 1;
         self.told += 1;
         match said.state {
-            SyncState::Delete => self.drop(said.uuid),
+            SyncState::Delete => {
+                let here = self.entries.get(&said.uuid).map(|(name, _)| name.clone());
+                assert!(
+                    !here.is_some_and(|name| self.has_below(&name)),
+                    "something is below {name}: slapd would not go on"
+                );
+                self.drop(said.uuid);
+            }
             _ => self.put(said.uuid, name, &attributes.concat()),
         }
         self.present.push(said.uuid);
@@ -209,10 +224,14 @@ impl Sink for Copy {
                 keep(cookie);
                 self.forget_others();
             }
-            SyncInfo::IdSet { deletes, uuids, .. } => {
+            SyncInfo::IdSet { deletes, uuids, cookie } => {
                 for uuid in uuids.iter().map(|uuid| uuid.try_into().unwrap()) {
                     self.named += 1;
-                    if deletes { self.drop(uuid) } else { self.present.push(uuid) }
+                    match deletes {
+                        false => self.present.push(uuid),
+                        true if cookie.is_none() && self.is_newer(uuid) => {}
+                        true => self.drop(uuid),
+                    }
                 }
             }
         }

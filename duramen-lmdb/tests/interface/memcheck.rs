@@ -36,27 +36,24 @@ fn assert_empty(logs: &Path) -> Result {
     Ok(())
 }
 
-#[test]
-fn memcheck_finds_nothing_in_entries() -> Result {
-    assert_clean("entries", &[])
+/// One test for each program, so that those that take long run side by side.
+macro_rules! memcheck {
+    ($($test:ident: $program:expr;)*) => {$(
+        #[test]
+        fn $test() -> Result {
+            assert_clean($program, &[])
+        }
+    )*};
 }
 
-#[test]
-fn memcheck_finds_nothing_in_environments_and_transactions() -> Result {
-    assert_clean("environment", &[])?;
-    assert_clean("transactions", &[])
-}
-
-#[test]
-fn memcheck_finds_nothing_in_limits_and_surroundings() -> Result {
-    assert_clean("limits", &[])?;
-    assert_clean("surroundings", &[])
-}
-
-#[test]
-fn memcheck_finds_nothing_in_what_is_beyond_lmdb() -> Result {
-    assert_clean("own", &[])?;
-    assert_clean("beyond", &[])
+memcheck! {
+    memcheck_finds_nothing_in_entries: "entries";
+    memcheck_finds_nothing_in_environments: "environment";
+    memcheck_finds_nothing_in_limits: "limits";
+    memcheck_finds_nothing_in_surroundings: "surroundings";
+    memcheck_finds_nothing_in_transactions: "transactions";
+    memcheck_finds_nothing_in_what_is_beyond_lmdb: "beyond";
+    memcheck_finds_nothing_in_what_is_our_own: "own";
 }
 
 /// A few times: it reads the library's debugging information each time.

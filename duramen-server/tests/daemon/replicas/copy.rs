@@ -225,6 +225,28 @@ fn replicas_of_a_replica_have_the_same_and_can_change_to_its_provider() {
     );
 }
 
+/// slapd takes an entry away that it is not told of only if it has a number of the server that has changed it last.
+#[test]
+fn what_goes_at_a_slapd_with_a_number_goes_from_slapds_behind_a_replica_of_it() {
+    let provider =
+        Slapd::start_with("moduleload syncprov\nserverID 1\n", "index entryUUID,entryCSN eq\noverlay syncprov\n");
+    change_all(&provider.url(), &format!("{TOP}{}", people(1..6)));
+    let middle = Provider::start_at(folder(), free_port(), &section(&[&provider.url()], ""));
+    let mut slapds = ["refreshOnly", "refreshAndPersist"].map(|kind| Consumer::of(middle.port, kind, ""));
+    for slapd in &mut slapds {
+        slapd.start();
+        slapd.wait_for(&provider.url());
+        slapd.stop();
+    }
+    let delete = |n: usize| format!("dn: uid=u{n},ou=people,dc=example,dc=com\nchangetype: delete\n\n");
+    change_all(&provider.url(), &format!("{}{}{}", delete(1), delete(2), people(7..9)));
+    wait_for(&middle.daemon, &provider.url());
+    for slapd in &mut slapds {
+        slapd.start();
+        slapd.wait_for(&provider.url());
+    }
+}
+
 #[test]
 fn what_the_schema_lacks_stops_a_replica_until_it_has_it_and_operators_see_that() {
     let schema = "attributetype ( 1.1.1 NAME 'shoeSize' SYNTAX 1.3.6.1.4.1.1466.115.121.1.27 SINGLE-VALUE )\n\
