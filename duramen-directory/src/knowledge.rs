@@ -96,12 +96,12 @@ impl Knowledge {
 
     /// Whether an entry may have come and gone on the way from `before` to this without having been there, and still be there for
     /// who knows of `there`: by a change that he knows of it came, and by one that he does not know it went, and neither was known
-    /// before.
-    pub fn skips(&self, before: &Knowledge, there: &Knowledge) -> bool {
-        let of = |known: &'_ Knowledge, server: &u16| known.number_of(*server).unwrap_or_default().to_string();
-        let comes = |server: &u16| of(self, server).min(of(there, server)) > of(before, server);
-        let goes = |server: &u16| of(self, server) > of(before, server).max(of(there, server));
-        self.0.keys().any(comes) && self.0.keys().any(goes)
+    /// before. Both are of other servers than this one, if it has a number.
+    pub fn skips(&self, before: &Knowledge, there: &Knowledge, own: Option<u16>) -> bool {
+        let others = || self.0.keys().copied().filter(|server| Some(*server) != own);
+        let comes = |server: u16| self.number_of(server).min(there.number_of(server)) > before.number_of(server);
+        let goes = |server: u16| self.number_of(server) > before.number_of(server).max(there.number_of(server));
+        others().any(comes) && others().any(goes)
     }
 
     /// Whether several servers have made changes.
@@ -215,8 +215,10 @@ mod tests {
             ([(2, 1), (5, 2)], [(4, 1), (3, 2)], false),
             ([(2, 1), (3, 2)], [(4, 1), (6, 2)], false),
         ] {
-            assert_eq!(known(&after).skips(&before, &known(&there)), skips, "{there:?} {after:?}");
+            assert_eq!(known(&after).skips(&before, &known(&there), None), skips, "{there:?} {after:?}");
         }
+        // What a server has changed itself was there.
+        assert!(!known(&[(2, 1), (6, 2)]).skips(&before, &known(&[(2, 1), (5, 2)]), Some(2)));
     }
 
     #[test]

@@ -61,13 +61,19 @@ pub(crate) fn common(history: &Table<'_>, suffix: &str, there: &Knowledge) -> Re
     Ok(common)
 }
 
-/// Whether something may be elsewhere, where this is known, that came and went behind a number without having been here.
-pub(crate) fn skips(history: &Table<'_>, suffix: &str, number: Moment, there: &Knowledge) -> Result<bool> {
+/// Whether something may be elsewhere, where this is known, that came and went behind a number without having been here. `own`: the
+/// number of this server, if it makes changes itself.
+pub(crate) fn skips(
+    history: &Table<'_>,
+    (suffix, own): (&str, Option<u16>),
+    number: Moment,
+    there: &Knowledge,
+) -> Result<bool> {
     let mut before = of_suffix(&known_at(history, number)?, suffix).unwrap_or_default();
     for item in history.range(number.0.saturating_add(1).to_be_bytes()..)? {
         let (key, value) = item?;
         let Some((_, known)) = pair(key, value, suffix) else { continue };
-        if known.skips(&before, there) {
+        if known.skips(&before, there, own) {
             return Ok(true);
         }
         before = known;

@@ -305,7 +305,7 @@ impl Replica {
             let mut now = Knowledge::of_cookie(cookie);
             if let Some(before) = &self.said {
                 now.merge(before);
-                if now.skips(before, &self.asked) {
+                if now.skips(before, &self.asked, None) {
                     self.is_from_scratch = true;
                     return Err(ReplicaError::Again(
                         "the provider was behind the copy and has heard of several changes at once: it is asked for all",

@@ -100,6 +100,6 @@ impl Known {
     /// Whether who asks by a cookie may have what came and went behind a number without having been here: nobody can tell him of
     /// it, only what is there.
     pub fn skips(&self, tables: &Tables<'_>, number: Moment, there: &Knowledge) -> Result<bool> {
-        Ok(history::skips(&tables.history()?, &self.suffix, number, there)?)
+        Ok(history::skips(&tables.history()?, (&self.suffix, self.own), number, there)?)
     }
 }

@@ -546,3 +546,21 @@ fn whoever_is_given_back_older_data_ends_with_the_same_as_the_others() {
         whatever_happens(seed.wrapping_add(n), 100_000, count, pairs, true);
     });
 }
+
+#[test]
+fn who_keeps_a_copy_of_a_member_and_comes_again_is_told_only_what_has_changed() {
+    let mut group = filled(&["ou=a", "ou=b", "ou=c"]);
+    let copy = crate::replica::copying();
+    let mut below = crate::replica::replica(&copy);
+    crate::replica::catch_up(&mut below, &group.members[0]);
+    // Its own changes, of which the copy has heard some, and then what another one changes.
+    describe(&group.members[0], "ou=a", "x");
+    crate::replica::catch_up(&mut below, &group.members[0]);
+    describe(&group.members[0], "ou=b", "x");
+    describe(&group.members[1], "ou=c", "x");
+    group.heal();
+    let told = crate::replica::ask(&group.members[0], &crate::replica::begin(&mut below)).0;
+    assert_eq!(told.len(), 3, "two entries and the end");
+    crate::replica::take(&mut below, &told).unwrap();
+    assert_same(&copy, &group.members[0], "of a member");
+}
