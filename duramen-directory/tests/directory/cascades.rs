@@ -4,10 +4,9 @@ use duramen_directory::{Replica, ReplicaError, Standing};
 use duramen_ldap::message::ChangeKind::Replace;
 
 use crate::copies::keeping;
+use crate::ear::hear;
 use crate::random::change;
-use crate::replica::{
-    Disorderly, ask, assert_same, begin, catch_up, context, copying, hear, is_later, replica, take, uuids,
-};
+use crate::replica::{Disorderly, ask, assert_same, begin, catch_up, context, copying, is_later, replica, take, uuids};
 use crate::sample::*;
 
 #[test]

@@ -11,6 +11,7 @@ mod copies;
 mod damage;
 mod dereference;
 mod dynamic;
+mod ear;
 mod files;
 mod groups;
 mod hidden;

@@ -4,17 +4,15 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use duramen_directory::{
-    Config, CopyOf, Directory, Heard, News, Progress, Replica, ReplicaError, Requester, Sink, Standing,
-};
+use duramen_directory::{Config, CopyOf, Directory, Heard, Replica, ReplicaError, Requester, Standing};
 use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
-use duramen_ldap::control::{SyncDone, SyncInfo, SyncRequest, SyncStateValue};
-use duramen_ldap::filter::FilterBuf;
+use duramen_ldap::control::{SyncDone, SyncInfo, SyncStateValue};
 use duramen_ldap::message::ChangeKind::Replace;
-use duramen_ldap::message::{Control, ResultCode, Scope, SearchEntry, SearchRequest};
+use duramen_ldap::message::{Control, ResultCode, SearchEntry};
 use duramen_ldap::oid::control as oid;
 
+use crate::ear::{self, Word, hear};
 use crate::random::change;
 use crate::replica::{assert_same, context};
 use crate::sample::*;
@@ -26,26 +24,18 @@ enum Told {
     Ended(ResultCode, String),
 }
 
-#[derive(Default)]
-struct Ear(Vec<Told>);
-
-impl Sink for Ear {
-    fn entry(&mut self, name: &str, attributes: &[&[u8]], controls: List<'_, Control<'_>>) {
-        let value = |number| controls.iter().find(|control| control.oid == number).and_then(|control| control.value);
-        let (state, beside) = (value(oid::SYNC_STATE).unwrap().to_vec(), value(oid::SYNC_SHARED).unwrap().to_vec());
-        self.0.push(Told::Entry(name.into(), attributes.concat(), state, beside));
+impl Word for Told {
+    fn entry(name: &str, attributes: &[&[u8]], controls: List<'_, Control<'_>>) -> Told {
+        let value = |number| ear::value(controls, number).to_vec();
+        Told::Entry(name.into(), attributes.concat(), value(oid::SYNC_STATE), value(oid::SYNC_SHARED))
     }
 
-    fn reference(&mut self, _: List<'_, &str>, _: List<'_, Control<'_>>) {
-        panic!("with ManageDsaIT there are none");
+    fn info(value: &[u8]) -> Told {
+        Told::Info(value.to_vec())
     }
 
-    fn info(&mut self, value: &[u8]) {
-        self.0.push(Told::Info(value.to_vec()));
-    }
-
-    fn is_full(&self) -> bool {
-        false
+    fn ended(code: ResultCode, text: String) -> Told {
+        Told::Ended(code, text)
     }
 }
 
@@ -73,24 +63,7 @@ fn member(number: u16, kept: u32) -> Sample {
 
 /// Asks as a member does.
 fn ask(sample: &Sample, cookie: &[u8], shared: &[u8]) -> (Vec<Told>, Option<Standing>) {
-    let (mut value, mut buffer, mut attributes) = (Vec::new(), Vec::new(), Vec::new());
-    let cookie = Some(cookie).filter(|cookie| !cookie.is_empty());
-    SyncRequest { persists: true, cookie, reload_hint: false }.encode(&mut value);
-    let sync = Control { oid: oid::SYNC_REQUEST, critical: true, value: Some(&value) };
-    let shared = Control { oid: oid::SYNC_SHARED, critical: true, value: Some(shared) };
-    let filter = FilterBuf::parse("(objectClass=*)").unwrap();
-    let request = SearchRequest {
-        attributes: List::build(&mut attributes, ["*", "+"]),
-        ..SearchRequest::new(BASE, Scope::Subtree, filter.as_filter())
-    };
-    let controls = List::build(&mut buffer, [sync, control(oid::MANAGE_DSA_IT), shared]);
-    let mut ear = Ear::default();
-    let mut search = match sample.directory.search(&Requester::internal(), &request, controls) {
-        Ok(search) => search,
-        Err(failure) => return (vec![Told::Ended(failure.code, failure.diagnostic)], None),
-    };
-    assert!(matches!(search.run(&mut ear), Progress::Persists));
-    (ear.0, search.stand())
+    ear::ask(sample, cookie, Some(Control { oid: oid::SYNC_SHARED, critical: true, value: Some(shared) }))
 }
 
 /// One follows another.
@@ -195,21 +168,6 @@ impl Group {
 
     fn back_up(&self, n: usize, file: &std::path::Path) {
         self.members[n].directory.database().copy_to_file(&File::create(file).unwrap()).unwrap();
-    }
-}
-
-fn hear(standing: &mut Standing) -> Vec<Told> {
-    let mut ear = Ear::default();
-    loop {
-        match standing.run(&mut ear) {
-            News::Nothing => return ear.0,
-            News::More => {}
-            News::Ended(done) => {
-                let failure = done.failure.unwrap();
-                ear.0.push(Told::Ended(failure.code, failure.diagnostic));
-                return ear.0;
-            }
-        }
     }
 }
 

@@ -4,18 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use duramen_directory::{
-    Config, Constraint, CopyOf, Demand, Heard, News, PasswordPolicies, Progress, Replica, ReplicaError, Requester,
-    SchemaFile, Sink, Standing,
+    Config, Constraint, CopyOf, Demand, Heard, PasswordPolicies, Replica, ReplicaError, SchemaFile, Standing,
 };
 use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
-use duramen_ldap::control::{SyncDone, SyncInfo, SyncRequest, SyncState, SyncStateValue};
-use duramen_ldap::filter::FilterBuf;
+use duramen_ldap::control::{SyncDone, SyncInfo, SyncState, SyncStateValue};
 use duramen_ldap::message::ChangeKind::Replace;
-use duramen_ldap::message::{Control, ResultCode, Scope, SearchEntry, SearchRequest};
+use duramen_ldap::message::{Control, ResultCode, SearchEntry};
 use duramen_ldap::oid::control as oid;
 
 use crate::copies::{content, keeping};
+use crate::ear::{self, Word, hear};
 use crate::random::change;
 use crate::sample::*;
 
@@ -87,62 +86,23 @@ pub fn begin(replica: &mut Replica) -> Vec<u8> {
     replica.begin("one", &|| true).unwrap()
 }
 
-/// Keeps what a search says.
-#[derive(Default)]
-struct Ear(Vec<Said>);
-
-impl Sink for Ear {
-    fn entry(&mut self, name: &str, attributes: &[&[u8]], controls: List<'_, Control<'_>>) {
-        let control = controls.iter().find(|control| control.oid == oid::SYNC_STATE).expect("a state");
-        self.0.push(Said::Entry(name.into(), attributes.concat(), control.value.unwrap().to_vec()));
+impl Word for Said {
+    fn entry(name: &str, attributes: &[&[u8]], controls: List<'_, Control<'_>>) -> Said {
+        Said::Entry(name.into(), attributes.concat(), ear::value(controls, oid::SYNC_STATE).to_vec())
     }
 
-    fn reference(&mut self, _: List<'_, &str>, _: List<'_, Control<'_>>) {
-        panic!("with ManageDsaIT there are none");
+    fn info(value: &[u8]) -> Said {
+        Said::Info(value.to_vec())
     }
 
-    fn info(&mut self, value: &[u8]) {
-        self.0.push(Said::Info(value.to_vec()));
-    }
-
-    fn is_full(&self) -> bool {
-        false
+    fn ended(code: ResultCode, _: String) -> Said {
+        Said::Done(code, Vec::new())
     }
 }
 
 /// What a directory says to who asks by a cookie, and what goes on from there.
 pub fn ask(sample: &Sample, cookie: &[u8]) -> (Vec<Said>, Option<Standing>) {
-    let (mut value, mut buffer, mut attributes) = (Vec::new(), Vec::new(), Vec::new());
-    let cookie = Some(cookie).filter(|cookie| !cookie.is_empty());
-    SyncRequest { persists: true, cookie, reload_hint: false }.encode(&mut value);
-    let sync = Control { oid: oid::SYNC_REQUEST, critical: true, value: Some(&value) };
-    let filter = FilterBuf::parse("(objectClass=*)").unwrap();
-    let request = SearchRequest {
-        attributes: List::build(&mut attributes, ["*", "+"]),
-        ..SearchRequest::new(BASE, Scope::Subtree, filter.as_filter())
-    };
-    let controls = List::build(&mut buffer, [sync, control(oid::MANAGE_DSA_IT)]);
-    let mut ear = Ear::default();
-    let mut search = match sample.directory.search(&Requester::internal(), &request, controls) {
-        Ok(search) => search,
-        Err(failure) => return (vec![Said::Done(failure.code, Vec::new())], None),
-    };
-    assert!(matches!(search.run(&mut ear), Progress::Persists));
-    (ear.0, search.stand())
-}
-
-pub fn hear(standing: &mut Standing) -> Vec<Said> {
-    let mut ear = Ear::default();
-    loop {
-        match standing.run(&mut ear) {
-            News::Nothing => return ear.0,
-            News::More => {}
-            News::Ended(done) => {
-                ear.0.push(Said::Done(done.failure.unwrap().code, Vec::new()));
-                return ear.0;
-            }
-        }
-    }
+    ear::ask(sample, cookie, None)
 }
 
 pub fn context(sample: &Sample) -> Vec<String> {

@@ -6,7 +6,8 @@ use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{SyncInfo, SyncState};
 
-use crate::replica::{Said, ask, assert_same, begin, catch_up, context, copying, hear, replica, take};
+use crate::ear::hear;
+use crate::replica::{Said, ask, assert_same, begin, catch_up, context, copying, replica, take};
 use crate::sample::*;
 
 fn number(second: u8, server: u16) -> String {
@@ -151,7 +152,7 @@ fn copies_of_the_copy_are_told_what_they_have_not_heard_of_wherever_they_were_be
     assert_eq!(context(&last), context(&other));
     // Whoever waits hears of each, and of what is known when nothing else has changed.
     let mut standing = standing.unwrap();
-    assert_eq!(hear(&mut standing).len(), 0);
+    assert_eq!(hear::<Said>(&mut standing).len(), 0);
     take(&mut replica_of_other, &[change(2, 7, 1)]).unwrap();
     take(&mut below, &hear(&mut standing)).unwrap();
     assert_eq!((seconds(&last), context(&last)), (vec!["u1 5".into(), "u2 7".into()], context(&other)));
