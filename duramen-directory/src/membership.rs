@@ -9,6 +9,7 @@
 //! | `p`, normalized suffix, 0, URL of another server | the number up to which that one's history has been heard (8 bytes) |
 //! | `m`, normalized suffix, 0, URL of another server | that one is telling, and what it has told is not all that belongs to it |
 //! | `h`, normalized suffix, 0, UUID of an entry | something was made here that stands for it, as it was deleted and something is below it |
+//! | `t`, normalized suffix | another server has the number of this one, or had ([`Twin`]): two change sequence numbers |
 //! | `g`, UUID of an entry that is gone | number of the change here (8 bytes), change sequence number of the deletion (40 bytes), name |
 //!
 //! What is known of a suffix stands in table `copy`, as for every copy. The own changes since the server has begun are known
@@ -17,7 +18,7 @@
 use duramen::{Result, Table, WriteTxn};
 
 use crate::clock::Moment;
-use crate::knowledge::Knowledge;
+use crate::knowledge::{Knowledge, server_of};
 use crate::tables::{COPY, MEMBER, Uuid, telling_key};
 
 /// Length of a change sequence number.
@@ -30,6 +31,28 @@ pub(crate) struct Member {
     pub server: u16,
     /// Since when it knows all that it changes.
     pub since: Moment,
+}
+
+/// Another server has the number that this one has, or had when that was found. Neither is told what the other has changed with it,
+/// as that seems to be its own; who knows a later change of one takes an earlier one of the other for an old one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Twin {
+    /// What this server has made with the number since then may not be known to others.
+    since: String,
+    /// The change of the other one by which it was found.
+    pub heard: String,
+}
+
+impl Twin {
+    /// Whether nothing was done about it yet: this server has not begun anew since it was found.
+    pub fn is_there(&self, member: Member) -> bool {
+        server_of(self.heard.as_bytes()) == Some(member.server) && self.heard > member.csn_text(member.since)
+    }
+
+    /// Whether a change, by its number, may be one of this server's that are not known to others.
+    pub fn hides(&self, csn: &[u8]) -> bool {
+        server_of(csn) == server_of(self.heard.as_bytes()) && csn > self.since.as_bytes()
+    }
 }
 
 /// How far it is with a suffix.
@@ -62,6 +85,24 @@ impl Member {
     /// As text.
     pub fn csn_text(&self, number: Moment) -> String {
         String::from_utf8_lossy(&self.csn(number)).into_owned()
+    }
+
+    /// The server that has the same number, if one does: by what is known elsewhere, a change that is later than all that this one
+    /// knows, and than its beginning. Of such a one it would be the maker.
+    pub fn twin(&self, known: &Knowledge, elsewhere: &Knowledge) -> Option<Twin> {
+        let (heard, since) = (elsewhere.number_of(self.server)?, self.csn_text(self.since));
+        let is_known = known.number_of(self.server).is_some_and(|own| own >= heard);
+        (!is_known && heard > since.as_str()).then(|| Twin { since, heard: heard.to_string() })
+    }
+
+    /// The same, beginning behind what servers with the same number have changed: of that it is told, as of others' changes.
+    pub fn behind_twins(self, table: &Table<'_>) -> Result<Member> {
+        let mut since = self.since;
+        for item in table.prefix(b"t")? {
+            let twin = twin_of(item?.1).filter(|twin| server_of(twin.heard.as_bytes()) == Some(self.server));
+            since = since.max(twin.and_then(|twin| Moment::of_csn(twin.heard.as_bytes())).unwrap_or(since));
+        }
+        Ok(Member { since, ..self })
     }
 
     /// Takes note, in what is known, of all changes of its own up to one.
@@ -190,6 +231,33 @@ pub(crate) fn forget_placeholder(txn: &mut WriteTxn<'_>, suffix: &str, uuid: &Uu
     txn.table(MEMBER)?.delete(placeholder_key(suffix, uuid)).map(drop)
 }
 
+fn twin_of(value: &[u8]) -> Option<Twin> {
+    let (since, heard) = std::str::from_utf8(value).ok()?.split_at_checked(CSN)?;
+    Some(Twin { since: since.to_string(), heard: heard.to_string() })
+}
+
+fn twin_key(suffix: &str) -> Vec<u8> {
+    [b"t", suffix.as_bytes()].concat()
+}
+
+/// The server that has, or had, the number of this one, as far as that is to be made good yet.
+pub(crate) fn twin(table: &Table<'_>, suffix: &str) -> Result<Option<Twin>> {
+    Ok(table.get(twin_key(suffix))?.and_then(twin_of))
+}
+
+/// Keeps that there is a server with the number of this one.
+pub(crate) fn put_twin(txn: &mut WriteTxn<'_>, suffix: &str, new: Twin) -> Result<()> {
+    let mut table = txn.table(MEMBER)?;
+    let before = twin(&table.view(), suffix)?.filter(|before| before.hides(new.since.as_bytes()));
+    let since = before.map_or(new.since, |before| before.since);
+    table.put(twin_key(suffix), [since, new.heard].concat())
+}
+
+/// All is made good.
+pub(crate) fn forget_twin(txn: &mut WriteTxn<'_>, suffix: &str) -> Result<()> {
+    txn.table(MEMBER)?.delete(twin_key(suffix)).map(drop)
+}
+
 /// Entries for which something stands.
 pub(crate) fn placeholders(table: &Table<'_>, suffix: &str) -> Result<Vec<Uuid>> {
     let key = placeholder_key(suffix, &[]);
@@ -197,15 +265,25 @@ pub(crate) fn placeholders(table: &Table<'_>, suffix: &str) -> Result<Vec<Uuid>>
     uuids.filter_map(Result::transpose).collect()
 }
 
+fn tomb_of(value: &[u8]) -> Option<Tomb> {
+    let (at, rest) = value.split_first_chunk()?;
+    let (csn, name) = rest.split_at_checked(CSN)?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some(Tomb { at: Moment(u64::from_be_bytes(*at)), csn: text(csn), name: text(name) })
+}
+
 /// What is known of the deletion of an entry.
 pub(crate) fn tomb(table: &Table<'_>, uuid: &Uuid) -> Result<Option<Tomb>> {
-    let decode = |value: &[u8]| {
-        let (at, rest) = value.split_first_chunk()?;
-        let (csn, name) = rest.split_at_checked(CSN)?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Some(Tomb { at: Moment(u64::from_be_bytes(*at)), csn: text(csn), name: text(name) })
+    Ok(table.get(tomb_key(uuid))?.and_then(tomb_of))
+}
+
+/// Deletions by changes that are meant.
+pub(crate) fn tombs(table: &Table<'_>, is_meant: impl Fn(&Tomb) -> bool) -> Result<Vec<(Uuid, Tomb)>> {
+    let decode = |(key, value): (&[u8], &[u8])| {
+        let tomb = tomb_of(value).filter(&is_meant)?;
+        Some((Uuid::try_from(key.get(1..)?).ok()?, tomb))
     };
-    Ok(table.get(tomb_key(uuid))?.and_then(decode))
+    table.prefix(b"g")?.filter_map(|item| item.map(decode).transpose()).collect()
 }
 
 /// Keeps that an entry is gone.

@@ -24,7 +24,7 @@ use crate::names::{self, Suffix};
 use crate::policy::{InForce, Policies};
 use crate::schema::{AttributeId, Schema};
 use crate::settings::{self, AdministratorState, Copied, Types, config_error};
-use crate::tables::{ALL, COPY, ENTRY, META, NAME, Tables, telling_key};
+use crate::tables::{ALL, COPY, ENTRY, MEMBER, META, NAME, Tables, telling_key};
 
 /// What holds until the next reconfiguration, or until another program changes what is kept.
 #[derive(Debug)]
@@ -197,7 +197,10 @@ pub(crate) fn renew(txn: &mut WriteTxn<'_>, config: &Config, now: Moment) -> Res
         share(txn, &merged.schema, (copies, config.member))?;
     }
     let (names, entries) = (txn.open_table(NAME, None)?, txn.open_table(ENTRY, None)?);
-    let state = merged.fitting(&txn.view(names)?, &txn.view(entries)?, config, now)?;
+    let mut state = merged.fitting(&txn.view(names)?, &txn.view(entries)?, config, now)?;
+    if let (Some(member), Some(table)) = (state.member, txn.find_table(MEMBER, None)?) {
+        state.member = Some(member.behind_twins(&txn.view(table)?)?);
+    }
     let as_of = txn.view(id)?.changed_in()?.unwrap_or(txn.txnid());
     Ok(State { as_of: Some(as_of), ..state })
 }

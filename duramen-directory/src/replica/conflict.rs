@@ -13,7 +13,7 @@ use crate::entry::Entry;
 use crate::failure::{Result, damaged};
 use crate::history::{Uuid, What, uuid_of};
 use crate::knowledge::Knowledge;
-use crate::membership;
+use crate::membership::{self, Tomb};
 use crate::names::{self, child_key};
 use crate::tables::{Id, read_id};
 use crate::update::Place;
@@ -256,27 +256,62 @@ impl Merge<'_, '_, '_> {
         Ok(absent.into_iter().try_for_each(|(id, ..)| self.revive(id))?)
     }
 
-    /// The entries that were not told of, and are known; what came last first.
+    /// The entries that were not told of, and are known; what came last first. What others may not have heard of is none.
     fn absent(&self, known: &Knowledge) -> Result<Vec<(Id, Uuid, Vec<u8>)>, ReplicaError> {
+        let is_hidden = |number: &[u8]| self.twin.as_ref().is_some_and(|twin| twin.hides(number));
+        let present = &self.writer.unsettled.present;
+        let mut absent =
+            self.changed_by(|id, number| !present.contains(id) && known.covers(number) && !is_hidden(number))?;
+        absent.reverse();
+        Ok(absent)
+    }
+
+    /// The entries below the suffix whose last change is meant, by its number.
+    fn changed_by(&self, is_meant: impl Fn(Id, &[u8]) -> bool) -> Result<Vec<(Id, Uuid, Vec<u8>)>, ReplicaError> {
         let (state, base) = (self.writer.state, self.writer.base);
         let tables = self.writer.tables();
         let Some(top) = self.writer.at(&base.normalized)? else { return Ok(Vec::new()) };
-        let (entries, mut absent) = (tables.entry()?, Vec::new());
+        let (entries, mut all) = (tables.entry()?, Vec::new());
         for item in entries.iter() {
             let (key, bytes) = item?;
             let (Some(id), Some(entry)) = (read_id(key), Entry::parse(bytes)) else {
                 return Err(damaged("an entry").into());
             };
             let number = entry.of_type(state.schema.known().entry_csn).flat_map(|found| found.values()).next();
-            if !self.writer.unsettled.present.contains(id)
-                && let Some(number) = number.filter(|number| known.covers(number))
+            if let Some(number) = number.filter(|number| is_meant(id, number))
                 && let Some(uuid) = uuid_of(&state.schema, &entry)
                 && (state.suffixes.len() == 1 || names::is_within(&entries, id, top)?)
             {
-                absent.push((id, uuid, number.to_vec()));
+                all.push((id, uuid, number.to_vec()));
             }
         }
-        absent.reverse();
-        Ok(absent)
+        Ok(all)
+    }
+
+    /// Gives what this server has changed while another one had its number a number that no other change has, so that all hear of
+    /// it. What is known elsewhere has been told before.
+    pub fn reclaim(&mut self) -> Result<(), ReplicaError> {
+        let Some(twin) = self.twin.take() else { return Ok(()) };
+        let mine = self.changed_by(|_, number| twin.hides(number))?;
+        mine.iter().try_for_each(|(id, ..)| self.restamp(*id))?;
+        let (schema, base) = (&self.writer.state.schema, &self.writer.base.normalized);
+        let is_below =
+            |name: &str| names::normalize(schema, name).is_ok_and(|name| names::below_suffix(&name, base).is_some());
+        let is_mine = |tomb: &Tomb| twin.hides(tomb.csn.as_bytes()) && is_below(&tomb.name);
+        let gone = membership::tombs(&self.writer.txn.view(self.table)?, is_mine)?;
+        tracing::info!(
+            "another server had the number of this one: {} entries of {:?} that were changed here since, and {} that were \
+             deleted, are told to all others",
+            mine.len(),
+            self.writer.base.text,
+            gone.len()
+        );
+        let number = self.member.csn(self.number);
+        for (uuid, tomb) in gone {
+            self.has_changed = true;
+            self.put_tomb(uuid, &number, &tomb.name)?;
+            self.writer.note_absent(uuid, tomb.name)?;
+        }
+        Ok(membership::forget_twin(self.writer.txn, base)?)
     }
 }

@@ -25,7 +25,7 @@ use crate::clock::Moment;
 use crate::failure::{Failure, Result};
 use crate::history::{Uuid, What};
 use crate::knowledge::Knowledge;
-use crate::membership::{self, Member, Tomb};
+use crate::membership::{self, Member, Tomb, Twin};
 use crate::names::{self, child_key};
 use crate::state::State;
 use crate::tables::Id;
@@ -92,6 +92,8 @@ pub(super) struct Merge<'m, 'w, 't> {
     /// What was known before.
     pub known: &'m Knowledge,
     pub waiting: &'m mut Waiting,
+    /// Another server has had the number of this one, and it is to be made good.
+    pub twin: Option<Twin>,
     /// It has changed something itself.
     pub has_changed: bool,
 }
@@ -178,8 +180,13 @@ impl Merge<'_, '_, '_> {
             }
             Some(_) => Ok(true),
             // It has come and gone, and it is long ago.
-            None => Ok(there.is_some() || !self.known.covers(&put.csn)),
+            None => Ok(there.is_some() || !self.knows(&put.csn)),
         }
+    }
+
+    /// Whether a change was known before. Of those with a number that two servers had that cannot be told.
+    pub(super) fn knows(&self, csn: &[u8]) -> bool {
+        self.known.covers(csn) && self.twin.as_ref().is_none_or(|twin| !twin.hides(csn))
     }
 
     /// Makes an entry as it was told, if it is newer than what is here; `false` where that cannot be yet.
@@ -319,7 +326,7 @@ impl Merge<'_, '_, '_> {
             _ => {
                 let is_known = match self.tomb(uuid)? {
                     Some(tomb) => tomb.csn.as_bytes() >= csn.as_slice(),
-                    None => there.is_none() && self.known.covers(csn),
+                    None => there.is_none() && self.knows(csn),
                 };
                 if !is_known {
                     self.put_tomb(*uuid, csn, name)?;

@@ -90,6 +90,9 @@ pub enum ReplicaError {
         /// What it says to that.
         diagnostic: String,
     },
+    /// Another server has the number that this one has: the configuration of one of them has to be changed.
+    #[error("{0}")]
+    Twin(String),
     /// The directory cannot be changed now.
     #[error("{0}")]
     Failed(#[from] Failure),
@@ -334,6 +337,9 @@ impl Replica {
             Some(End::Ended(ResultCode::NO_SUCH_OBJECT, _)) => Err(ReplicaError::Empty(self.text.clone())),
             Some(End::Ended(ResultCode::UNAVAILABLE_CRITICAL_EXTENSION, _)) if self.shared.is_asked() => {
                 Err(shared::stranger())
+            }
+            Some(End::Ended(ResultCode::LOOP_DETECT, diagnostic)) if self.shared.is_asked() => {
+                Err(ReplicaError::Twin(format!("{}: {diagnostic}", self.provider)))
             }
             Some(End::Ended(code, diagnostic)) => Err(ReplicaError::Ended { code, diagnostic }),
         }

@@ -18,7 +18,7 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
 use crate::history;
 use crate::knowledge::Knowledge;
-use crate::membership::{self, Member, Stage, cookie_of};
+use crate::membership::{self, Member, Stage, Twin, cookie_of};
 use crate::meta;
 use crate::names::{self, Suffix};
 use crate::state::State;
@@ -40,6 +40,9 @@ pub(super) struct Shared {
     waiting: Waiting,
     /// How far it has been heard, and since when that is not written down.
     position: Option<(Moment, Instant)>,
+    /// How far it had been heard when it was asked first, or where all was told then: from there on it may have changed what seemed to
+    /// be this server's own changes.
+    first: Option<Option<Moment>>,
     /// What was told is not all that belongs together.
     is_partial: bool,
     /// It was said that a change comes from the future.
@@ -63,13 +66,20 @@ fn position_of(cookie: &[u8]) -> Option<Moment> {
     text.split(',').find_map(|field| field.strip_prefix("at="))?.parse().ok().map(Moment)
 }
 
+/// What is known there, if that is told.
+fn told_by(act: &Act<'_>) -> Knowledge {
+    match act {
+        Act::AsOf(cookie) | Act::Prune(cookie) => Knowledge::of_cookie(cookie),
+        _ => Knowledge::default(),
+    }
+}
+
 /// The greatest number that is told.
 fn newest(acts: &[Act<'_>]) -> Moment {
     let each = acts.iter().filter_map(|act| match act {
         Act::Shared(entry, ..) => number_of_sent(entry).and_then(Moment::of_csn),
         Act::Gone(_, number, _) => Moment::of_csn(number),
-        Act::AsOf(cookie) => Knowledge::of_cookie(cookie).moment(),
-        _ => None,
+        act => told_by(act).moment(),
     });
     each.max().unwrap_or(Moment(0))
 }
@@ -97,8 +107,12 @@ impl Replica {
         let table = tables.member()?.ok_or_else(|| damaged("table `member`"))?;
         let has_warned = self.shared.has_warned;
         let stage = membership::stage(&table, &self.normalized)?;
-        self.shared = Shared { member: Some(member), stage, has_warned, ..Shared::default() };
         let position = membership::position(&table, &self.normalized, &self.provider)?;
+        let first = self.shared.first.or(Some(position));
+        self.shared = Shared { member: Some(member), stage, has_warned, first, ..Shared::default() };
+        if let Some(twin) = membership::twin(&table, &self.normalized)? {
+            self.refuse(member, &twin)?;
+        }
         self.as_of =
             tables.copy()?.and_then(|table| table.get(&self.normalized).transpose()).transpose()?.map(<[u8]>::to_vec);
         let known = self.as_of.clone().unwrap_or_default();
@@ -170,16 +184,26 @@ impl Replica {
             let text = "the configuration does not say any more that changes are taken together with others";
             return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text).into());
         };
+        let (before, table) = (kept(&mut txn, &self.normalized)?, txn.open_table(MEMBER, None)?);
+        if let Some(twin) = acts.iter().filter_map(|act| member.twin(&before, &told_by(act))).next_back() {
+            membership::put_twin(&mut txn, &self.normalized, twin)?;
+        }
+        let twin = membership::twin(&txn.view(table)?, &self.normalized)?;
+        if let Some(Err(refused)) = twin.as_ref().map(|twin| self.refuse(member, twin)) {
+            // It is to be told all of that once more.
+            let first = self.shared.first.flatten().unwrap_or(Moment(0));
+            membership::put_position(&mut txn, &self.normalized, &self.provider, first)?;
+            txn.commit()?;
+            return Err(refused);
+        }
         let seen = newest(acts);
         self.warn_of_future(seen);
         let number = next_number((&mut txn, ids), &state, seen, self.inner.clock.now())?;
-        let before = kept(&mut txn, &self.normalized)?;
         let (mut known, mut position) = (before.clone(), None);
-        let table = txn.open_table(MEMBER, None)?;
         let mut writer = Writer::new(&self.inner, (&mut txn, ids), &state, (&base, &mut self.unsettled), Some(number));
         let waiting = &mut self.shared.waiting;
         let mut merge =
-            Merge { writer: &mut writer, table, member, number, known: &before, waiting, has_changed: false };
+            Merge { writer: &mut writer, table, member, number, known: &before, waiting, twin, has_changed: false };
         for act in acts {
             match act {
                 Act::Shared(entry, uuid, parent) => merge.receive(entry, *uuid, parent)?,
@@ -190,6 +214,7 @@ impl Replica {
                 }
                 Act::AsOf(cookie) => {
                     merge.settle()?;
+                    merge.reclaim()?;
                     known.merge(&Knowledge::of_cookie(cookie));
                     position = position_of(cookie).or(position);
                 }
@@ -216,6 +241,7 @@ impl Replica {
             membership::put_position(&mut txn, &self.normalized, &self.provider, position)?;
             membership::put_stage(&mut txn, &self.normalized, Stage::Complete)?;
             (self.shared.stage, self.shared.position) = (Some(Stage::Complete), Some((position, Instant::now())));
+            self.shared.first = self.shared.first.map(|first| first.or(Some(position)));
         }
         txn.commit()?;
         made.renames.into_iter().for_each(|commit| self.inner.changes.confirm(commit));
@@ -249,6 +275,20 @@ impl Replica {
             }
             _ => false,
         }))
+    }
+
+    /// Goes no further while another server has the number of this one.
+    fn refuse(&self, member: Member, twin: &Twin) -> Result<(), ReplicaError> {
+        if !twin.is_there(member) {
+            return Ok(());
+        }
+        let (number, heard, provider) = (member.server, &twin.heard, &self.provider);
+        let text = format!(
+            "another server has the number {number} (`server_id`) of this one: {provider} tells of a change {heard}, which was not \
+             made here. Give one of the two a number of its own, and have both read their configuration again: then all hear what \
+             either has changed"
+        );
+        Err(ReplicaError::Twin(text))
     }
 
     fn warn_of_future(&mut self, seen: Moment) {

@@ -197,7 +197,8 @@ impl Beginning<'_> {
         let mut copying = Copying::new(self.inner.clone(), sync, span);
         copying.known = several::known(self.state, &self.scene.tables, self.request.base)?;
         copying.server = several::sole_server(self.state, &self.scene.tables, self.request.base)?;
-        copying.asker = sharing::asker(self.state, self.controls, self.request, self.scene.plan.reads_everything())?;
+        let (here, reads_everything) = ((self.state, &self.scene.tables), self.scene.plan.reads_everything());
+        copying.asker = sharing::asker(here, self.controls, self.request, reads_everything)?;
         if copying.asker.is_some() {
             // Each has heard of others, too, what is gone.
             copying.given = None;

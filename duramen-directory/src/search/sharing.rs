@@ -47,7 +47,7 @@ fn refuse<T>(text: String) -> Result<T> {
 /// # Errors
 /// Of who cannot, and why.
 pub(super) fn asker(
-    state: &State,
+    (state, tables): (&State, &Tables<'_>),
     controls: &Controls<'_>,
     request: &SearchRequest<'_>,
     reads_everything: bool,
@@ -63,9 +63,6 @@ pub(super) fn asker(
     let Some((server, since)) = parsed else {
         return Err(Failure::new(ResultCode::PROTOCOL_ERROR, "the control of who takes changes together is none"));
     };
-    if server == own.server {
-        return refuse(format!("both servers have the number {server} (`server_id`): give each one of its own"));
-    }
     let base = names::normalize(&state.schema, request.base)?;
     if !state.copies.iter().any(|copy| copy.suffix.normalized == base) {
         return refuse(format!("changes of {:?} are not taken together with others here", request.base));
@@ -74,7 +71,28 @@ pub(super) fn asker(
         let text = "who takes changes together with this server has to be able to read everything here";
         return Err(Failure::new(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, text));
     }
+    if server == own.server {
+        return Err(same_number(own, &since));
+    }
+    // What it knows says nothing of what it has then.
+    if tables.member()?.map(|table| membership::twin(&table, &base)).transpose()?.flatten().is_some() {
+        let text = "another server has the number (`server_id`) of this one, or had, and this one cannot be asked before that is \
+                    made good: its log says more";
+        return Err(Failure::new(ResultCode::BUSY, text));
+    }
     Ok(Some(Asker { server, since, own }))
+}
+
+/// What is answered who has the number of this server: it may be this server itself.
+fn same_number(own: Member, since: &[u8]) -> Failure {
+    let server = own.server;
+    if since == own.csn(own.since) {
+        let text = "this server asks itself: take its own URL out of `providers`";
+        return Failure::new(ResultCode::UNWILLING_TO_PERFORM, text);
+    }
+    let text = format!("both servers have the number {server} (`server_id`): give each one of its own");
+    tracing::error!("changes of another server are not taken together with those of this one: {text}");
+    Failure::new(ResultCode::LOOP_DETECT, text)
 }
 
 impl Asker {

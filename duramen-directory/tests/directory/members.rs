@@ -126,7 +126,9 @@ impl Group {
     fn try_talk(&mut self, n: usize, cut: Option<usize>) -> usize {
         match self.talk(n, cut) {
             Ok(changed) => changed,
-            Err(ReplicaError::Empty(_) | ReplicaError::Again(_)) => 1,
+            Err(
+                ReplicaError::Empty(_) | ReplicaError::Again(_) | ReplicaError::Ended { code: ResultCode::BUSY, .. },
+            ) => 1,
             Err(error) => panic!("{error}"),
         }
     }
@@ -432,7 +434,7 @@ fn who_asks_as_a_member_and_is_none_is_told_why() {
     [&one, &plain].into_iter().for_each(|sample| sample.load(TOP));
     let since = "20260101000000.000000Z#000000#001#000000";
     let (code, text) = told(&one, &format!("1 {since}"));
-    assert!(code == ResultCode::UNWILLING_TO_PERFORM && text.contains("both servers have the number 1"), "{text}");
+    assert!(code == ResultCode::LOOP_DETECT && text.contains("both servers have the number 1"), "{text}");
     let (code, text) = told(&plain, &format!("2 {since}"));
     assert!(code == ResultCode::UNWILLING_TO_PERFORM && text.contains("takes_changes"), "{text}");
     assert_eq!(told(&one, "whatever").0, ResultCode::PROTOCOL_ERROR);
@@ -521,4 +523,95 @@ fn who_keeps_a_copy_of_a_member_and_comes_again_is_told_only_what_has_changed() 
     assert_eq!(told.len(), 3, "two entries and the end");
     crate::replica::take(&mut below, &told).unwrap();
     assert_same(&copy, &group.members[0], "of a member");
+}
+
+/// Three in a row, of which the first and the last have one number, unbeknown to each other.
+fn twins() -> Group {
+    let mut group = Group::new(1000, 3, &[(0, 1), (1, 0), (1, 2), (2, 1)]);
+    group.members[0].load(TOP);
+    group.members[0].load(&unit(&below("ou=a")));
+    // What is there has numbers from before the last one's beginning.
+    (0..4).for_each(|n| _ = group.try_talk(n % 2, None));
+    group.members[2] = Arc::new(member(1, 1000));
+    for _ in 0..3 {
+        for n in 0..4 {
+            group.try_talk(n, None);
+        }
+    }
+    group.check("at first");
+    group
+}
+
+/// Has all hear each other until somebody says that there are two with one number: who does.
+fn noticed(group: &mut Group) -> usize {
+    for _ in 0..10 {
+        for n in 0..4 {
+            match group.talk(n, None) {
+                Err(ReplicaError::Twin(text)) => {
+                    assert!(text.contains("the number 1") && text.contains("server_id"), "{text}");
+                    return group.links[n].to;
+                }
+                other => _ = other.unwrap(),
+            }
+        }
+    }
+    panic!("nobody notices");
+}
+
+/// Gives a member another number, as a reload does; or the same one.
+fn renumber(group: &mut Group, n: usize, number: u16) {
+    let config = Config { suffixes: vec![BASE.into()], ..config(number, 1000) };
+    group.members[n].directory.reconfigure(config).unwrap();
+    for link in &mut group.links {
+        (link.replica, link.standing) = (None, None);
+    }
+}
+
+#[test]
+fn that_two_have_one_number_is_noticed_and_nothing_is_lost_whichever_gets_another() {
+    for (renumbered, order) in [(0, [0, 2]), (0, [2, 0]), (2, [0, 2]), (2, [2, 0])] {
+        let mut group = twins();
+        let all = group.members.clone();
+        for n in order {
+            all[n].load(&unit(&below(&format!("ou=new{n}"))));
+            describe(&all[n], "ou=a", &format!("of {n}"));
+        }
+        all[1].load(&unit(&below("ou=new1")));
+        let who = noticed(&mut group);
+        // It stays so until something is changed.
+        let n = group.links.iter().position(|link| link.to == who).unwrap();
+        assert!(matches!(group.talk(n, None), Err(ReplicaError::Twin(_))));
+        all[who].load(&unit(&below("ou=later")));
+        renumber(&mut group, 2 - renumbered, 1);
+        renumber(&mut group, renumbered, 3);
+        group.heal();
+        group.check("with numbers of their own");
+        let wanted = ["ou=a", "ou=later", "ou=new0", "ou=new1", "ou=new2"].map(below);
+        assert_eq!(names(&all[1])[1..], wanted, "renumbered {renumbered}, {order:?}");
+        // From then on it is as ever.
+        all.iter().enumerate().for_each(|(n, member)| describe(member, "ou=later", &n.to_string()));
+        group.heal();
+        group.check("afterwards");
+        assert_eq!(described(&all[0], "ou=later"), ["2"]);
+    }
+}
+
+#[test]
+fn what_one_of_two_with_one_number_has_deleted_is_gone_everywhere_in_the_end() {
+    let mut group = twins();
+    let all = group.members.clone();
+    ["ou=b", "ou=c"].iter().for_each(|name| all[1].load(&unit(&below(name))));
+    for n in 0..4 {
+        group.talk(n, None).unwrap();
+    }
+    all[2].delete(&below("ou=b"), &[]).unwrap();
+    all[0].delete(&below("ou=c"), &[]).unwrap();
+    // The other one has made it, with that number.
+    all[2].delete(&below("ou=a"), &[]).unwrap();
+    noticed(&mut group);
+    renumber(&mut group, 0, 1);
+    renumber(&mut group, 2, 3);
+    group.heal();
+    group.check("with numbers of their own");
+    assert_eq!(names(&all[1]), [BASE]);
 }

@@ -61,7 +61,7 @@ impl From<ReplicaError> for Trouble {
             ReplicaError::Stopped => Trouble::Stop,
             ReplicaError::Again(why) => Trouble::Again(why),
             ReplicaError::Unknown => Trouble::Unknown,
-            ReplicaError::Refused { .. } => Trouble::Refused(error.to_string()),
+            ReplicaError::Refused { .. } | ReplicaError::Twin(_) => Trouble::Refused(error.to_string()),
             other => Trouble::Lost(other.to_string()),
         }
     }

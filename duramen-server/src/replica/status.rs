@@ -139,7 +139,10 @@ impl Status {
     pub fn ailment(&self) -> Option<String> {
         let known = self.known();
         match known.state {
-            State::Stopped => Some(format!("the copy of {} does not go on: the log says why", self.suffix)),
+            State::Stopped => {
+                let why = known.error.as_ref().map_or("the log says why", |(_, text)| text);
+                Some(format!("the copy of {} does not go on: {why}", self.suffix))
+            }
             _ if !known.is_complete => Some(format!("the copy of {} is not complete yet", self.suffix)),
             _ => None,
         }

@@ -175,10 +175,13 @@ fn whatever_was_acknowledged_by_one_that_is_killed_is_at_both() {
         command.args(["-x", "-v", "-H", &writer, "-D", name, "-w", ADMINISTRATOR.1, "-f"]).arg(&changes);
         let out = File::create(&log).unwrap();
         let mut child = command.stdout(out).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(150));
+        let said = || fs::read_to_string(&log).unwrap();
+        while said().matches("modify complete").count() < 10 && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
         group.kill(victim);
         let _ = child.wait();
-        let said = fs::read_to_string(&log).unwrap();
+        let said = said();
         // What a line follows was answered.
         let added: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("adding new entry \"")).collect();
         let answered = said.matches("modify complete").count();
@@ -285,9 +288,72 @@ fn whom_it_cannot_take_changes_together_with_the_log_says_why() {
     let plain = Provider::start("");
     change_all(&plain.url(), TOP);
     with(1, &plain.url()).daemon.wait_for("this server takes no changes together with others");
-    let one = with(7, &plain.url());
+}
+
+#[test]
+fn two_that_have_one_number_and_do_not_follow_each_other_are_told_of_and_lose_nothing() {
+    let ports = [0; 3].map(|_| free_port());
+    let url_of = |n: usize| format!("ldap://127.0.0.1:{}", ports[n]);
+    let others = [vec![url_of(1)], vec![url_of(0), url_of(2)], vec![url_of(1)]];
+    let pages = [0; 3].map(|_| SocketAddr::from(([127, 0, 0, 1], free_port())));
+    let starts = |n: usize, dir: TempDir, number: usize| {
+        let providers: Vec<&str> = others[n].iter().map(String::as_str).collect();
+        let more = section(&providers, &format!("takes_changes = true\nserver_id = {number}"));
+        Provider::start_at(dir, ports[n], &format!("{more}[http]\nlisten = \"{}\"\n", pages[n]))
+    };
+    let [one, middle] = [(0, 7), (1, 8)].map(|(n, number)| starts(n, folder(), number));
+    change_all(&one.url(), &format!("{TOP}{}", people(1..4)));
+    let mut all = [one, middle, starts(2, folder(), 7)];
+    for n in [1, 2] {
+        wait_for_same(&all[0].url(), &all[n].url(), &|| all[n].daemon.log());
+    }
+    let started = std::time::Instant::now();
+    let follows = |n: usize| all[n].daemon.log().matches("and follows it").count();
+    while [(0, 1), (1, 2), (2, 1)].into_iter().any(|(n, wanted)| follows(n) < wanted) {
+        assert!(started.elapsed() < Duration::from_secs(60), "{}", all[1].daemon.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Each changes something that the others do not.
+    change_all(&all[0].url(), &people(10..12));
+    change_all(&all[2].url(), &[people(20..22), delete("u1")].concat());
+    let is_told = |n: usize| get(pages[n], "/healthz").contains("another server has the number 7 (`server_id`)");
+    while !is_told(0) && !is_told(2) {
+        assert!(started.elapsed() < Duration::from_secs(60), "{}{}", all[0].daemon.log(), all[2].daemon.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!is_told(1), "which has a number of its own");
+    let told = [0, 2].map(|n| all[n].daemon.log()).concat();
+    assert!(told.contains("which was not made here. Give one of the two a number of its own"), "{told}");
+    // What else happens until somebody looks at it.
+    change_all(&all[0].url(), &people(30..32));
+    change_all(&all[2].url(), &people(40..42));
+    // The last gets another number, and the first is told to go on.
+    let [one, middle, last] = all;
+    one.daemon.signal("HUP");
+    all = [one, middle, starts(2, last.daemon.kill(), 9)];
+    for n in [1, 2] {
+        wait_for_same(&all[0].url(), &all[n].url(), &|| all[n].daemon.log());
+    }
+    assert_eq!(names(&all[1].url()).len(), 2 + 2 + 4 * 2, "{:?}", names(&all[1].url()));
+    assert!([0, 1, 2].iter().all(|n| get(pages[*n], "/healthz").contains("200 OK")));
+}
+
+#[test]
+fn who_follows_one_with_the_same_number_or_itself_is_told_why_it_does_not() {
+    let port = free_port();
+    let itself = start(folder(), 7, port, &[&format!("ldap://127.0.0.1:{port}")]);
+    change_all(&itself.url(), TOP);
+    let mut daemon = itself.daemon;
+    daemon.wait_for("take its own URL out of `providers`");
+    let one = start(folder(), 8, free_port(), &["ldap://127.0.0.1:1"]);
     change_all(&one.url(), TOP);
-    with(7, &one.url()).daemon.wait_for("both servers have the number 7");
+    let page = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let more =
+        format!("{}[http]\nlisten = \"{page}\"\n", section(&[&one.url()], "takes_changes = true\nserver_id = 8"));
+    let mut other = Provider::start_at(folder(), free_port(), &more).daemon;
+    other.wait_for("both servers have the number 8");
+    assert!(get(page, "/healthz").contains("both servers have the number 8"));
+    assert!(one.daemon.log().contains("both servers have the number 8"), "who is asked says it, too");
 }
 
 #[test]
