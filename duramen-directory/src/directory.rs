@@ -216,9 +216,9 @@ impl Directory {
         self.inner.prove(requester, request, scheme)
     }
 
-    /// Whether a request gives an entry a password in clear text, by an add or a modify.
-    pub fn gives_clear_password(&self, request: &Request<'_>) -> bool {
-        judge::gives_clear_password(&self.inner.state().schema, request)
+    /// Whether a request gives an entry a password in clear text, by an add or a modify, or is to delete one.
+    pub fn names_clear_password(&self, request: &Request<'_>) -> bool {
+        judge::names_clear_password(&self.inner.state().schema, request)
     }
 
     /// As [`Directory::prove`], about a password in clear text that an entry is to have in another form, for

@@ -106,7 +106,9 @@ impl Inner {
         }
         let state = &*self.state_in(txn, ids)?;
         let (id, outcome) = self.judged(state, Tables::Txn(txn, ids), name, is_right)?;
-        let Some(id) = id.filter(|_| state.unfit.is_none() && !outcome.edits.is_empty()) else { return Ok(None) };
+        let Some(id) = id.filter(|_| state.unfit.is_none() && !outcome.edits.is_empty()) else {
+            return Ok(None);
+        };
         let batch = update::note(state, (txn, ids), self.clock.now(), id, &outcome.edits)?;
         batch.apply(txn, ids)?;
         if outcome.locks {
@@ -132,16 +134,35 @@ impl Inner {
             _ => Vec::new(),
         };
         let Request::Modify(modify) = request else { return Ok(Proof { hashed, ..Proof::default() }) };
-        let proof = self.of_own(requester, modify.name, |state, governed| {
+        let judged = self.of_own(requester, modify.name, |state, governed| {
             let of = |is_meant: fn(ChangeKind) -> bool| passwords(&state.schema, changed(modify, is_meant));
             let (new, deleted) = (of(|kind| kind != ChangeKind::Delete), of(|kind| kind == ChangeKind::Delete));
             // One of each is what can be meant: who sends a thousand is not to have a thousand verified.
             let is_used = |new: &[u8]| is_of_past(&state.schema, (&governed.policy, &governed.entry), Given::of(new));
             let looked_at = new.last().map(|new| (new.to_vec(), is_used(new)));
             let stored = deleted.first().and_then(|given| stored_form(&state.schema, &governed.entry, given));
-            Proof { looked_at, stored, ..Proof::default() }
+            Some(Proof { looked_at, stored, ..Proof::default() })
         })?;
+        let proof = match judged {
+            Some(proof) => proof,
+            None if scheme.is_some() => Proof { stored: self.deleted(requester, modify)?, ..Proof::default() },
+            None => Proof::default(),
+        };
         Ok(Proof { hashed, ..proof })
+    }
+
+    /// A password in clear text that a modify is to delete, with the form in which the entry has it, where no policy asks for that:
+    /// the requester's own, or whosever of the administrator.
+    fn deleted(&self, requester: &Requester, modify: &ModifyRequest<'_>) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        let snapshot = self.db.read()?;
+        let (state, tables) = (&*self.state_of(&snapshot)?, Tables::Snapshot(&snapshot));
+        let Some(given) = deleted_in_clear(&state.schema, modify) else { return Ok(None) };
+        let Ok(name) = names::normalize(&state.schema, modify.name) else { return Ok(None) };
+        if !requester.is_administrator && *name != *requester.name.normalized {
+            return Ok(None);
+        }
+        let Some(id) = names::find_entry(&tables.name()?, &state.suffixes, &name)? else { return Ok(None) };
+        Ok(stored_form(&state.schema, &names::entry(&tables.entry()?, id)?, given))
     }
 
     /// The same of a password in clear text that an entry is to have in another form. `has_old`: its old one was sent along,
@@ -193,9 +214,16 @@ fn passwords<'m>(schema: &Schema, attributes: impl Iterator<Item = Attribute<'m>
     attributes.filter(is_password).flat_map(|attribute| attribute.values.iter()).collect()
 }
 
-/// Whether an update gives an entry a password in clear text.
-pub(crate) fn gives_clear_password(schema: &Schema, request: &Request<'_>) -> bool {
-    !new_in_clear(schema, request).is_empty()
+/// Whether an update gives an entry a password in clear text, or is to delete one.
+pub(crate) fn names_clear_password(schema: &Schema, request: &Request<'_>) -> bool {
+    let deletes = matches!(request, Request::Modify(modify) if deleted_in_clear(schema, modify).is_some());
+    deletes || !new_in_clear(schema, request).is_empty()
+}
+
+/// The first password in clear text that is to be deleted.
+fn deleted_in_clear<'m>(schema: &Schema, modify: &ModifyRequest<'m>) -> Option<&'m [u8]> {
+    let deleted = passwords(schema, changed(modify, |kind| kind == ChangeKind::Delete));
+    deleted.into_iter().find(|deleted| matches!(Given::of(deleted), Given::Clear(_)))
 }
 
 /// New passwords of a request that are in clear text.
@@ -237,6 +265,7 @@ fn stored_form(schema: &Schema, entry: &Entry<'_>, given: &[u8]) -> Option<(Vec<
     if stored().any(|stored| stored == given) {
         return None;
     }
-    let stored = stored().find(|stored| password::verify(stored, given))?;
+    let (Given::Clear(typed) | Given::Stored(typed)) = Given::of(given);
+    let stored = stored().find(|stored| password::verify(stored, typed))?;
     Some((given.to_vec(), stored.to_vec()))
 }

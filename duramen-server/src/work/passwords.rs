@@ -71,7 +71,7 @@ impl Work {
             }
             _ => false,
         };
-        is_judged || self.server.settings().hash_passwords && directory.gives_clear_password(request)
+        is_judged || self.server.settings().hash_passwords && directory.names_clear_password(request)
     }
 
     /// Carries out an update of passwords, which are judged, and hashed, on a thread that nobody waits for.

@@ -202,13 +202,14 @@ impl<S: Read + Write> Client<S> {
         self.ask(Request::Modify(ModifyRequest { name, changes }))
     }
 
+    /// Deletes a value of an attribute.
+    pub fn delete_value(&mut self, name: &str, attribute: &str, value: &str) -> Answer {
+        with_change(ChangeKind::Delete, name, attribute, &[value], |request| self.ask(request))
+    }
+
     /// Adds values to an attribute.
-    pub fn add_values(&mut self, name: &str, description: &str, values: &[&str]) -> Answer {
-        let values = built(values);
-        let attribute = Attribute { description, values: List::trusted(&values) };
-        let mut list = Vec::new();
-        let changes = List::build(&mut list, [Change { kind: ChangeKind::Add, attribute }]);
-        self.ask(Request::Modify(ModifyRequest { name, changes }))
+    pub fn add_values(&mut self, name: &str, attribute: &str, values: &[&str]) -> Answer {
+        with_change(ChangeKind::Add, name, attribute, values, |request| self.ask(request))
     }
 
     pub fn replace(&mut self, name: &str, attribute: &str, value: &str) -> Answer {
@@ -230,11 +231,21 @@ impl<S: Read + Write> Client<S> {
     }
 }
 
-fn with_replace<T>(name: &str, description: &str, values: &[&str], give: impl FnOnce(Request<'_>) -> T) -> T {
+fn with_replace<T>(name: &str, attribute: &str, values: &[&str], give: impl FnOnce(Request<'_>) -> T) -> T {
+    with_change(ChangeKind::Replace, name, attribute, values, give)
+}
+
+fn with_change<T>(
+    kind: ChangeKind,
+    name: &str,
+    description: &str,
+    values: &[&str],
+    give: impl FnOnce(Request<'_>) -> T,
+) -> T {
     let values = built(values);
     let attribute = Attribute { description, values: List::trusted(&values) };
     let mut list = Vec::new();
-    let changes = List::build(&mut list, [Change { kind: ChangeKind::Replace, attribute }]);
+    let changes = List::build(&mut list, [Change { kind, attribute }]);
     give(Request::Modify(ModifyRequest { name, changes }))
 }
 

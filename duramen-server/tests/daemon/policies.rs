@@ -329,3 +329,32 @@ fn passwords_of_one_connection_are_hashed_one_request_after_the_other() {
     assert_eq!(Client::new(&daemon).bind(&person(0), "second").code, ResultCode::SUCCESS);
     assert_eq!(Client::new(&daemon).bind(&person(0), "first 0").code, WRONG);
 }
+
+#[test]
+fn a_password_is_deleted_by_its_clear_text_where_such_are_hashed_with_policies_and_without() {
+    let hashing = "[directory]\nhash_passwords = true\npassword_scheme = \"SSHA256\"\n";
+    for more in [hashing.to_string(), format!("{hashing}{}", in_force(false))] {
+        let daemon = Daemon::start(tempfile::tempdir().unwrap(), &format!("{PLAIN}{more}"));
+        let mut administrator = Client::administrator(&daemon);
+        administrator.populate(2);
+        let (own, other, mut client) = (person(0), person(1), Client::new(&daemon));
+        assert_eq!(client.bind(&own, "secret-0").code, ResultCode::SUCCESS);
+        // As clients change a password: the old value goes, the new one comes.
+        assert_eq!(client.change_value(&own, "userPassword", "not it", "new").code, ResultCode::NO_SUCH_ATTRIBUTE);
+        assert_eq!(client.change_value(&own, "userPassword", "secret-0", "second").code, ResultCode::SUCCESS);
+        assert_eq!(client.bind(&own, "second").code, ResultCode::SUCCESS);
+        assert_eq!(client.bind(&own, "secret-0").code, WRONG);
+        // Nobody finds out about another one's in that way.
+        assert_eq!(client.bind(&own, "second").code, ResultCode::SUCCESS);
+        let guesses = ["secret-1", "wrong"].map(|guess| client.change_value(&other, "userPassword", guess, "x").code);
+        assert_eq!(guesses, [ResultCode::INSUFFICIENT_ACCESS_RIGHTS; 2]);
+        let code = administrator.change_value(&other, "userPassword", "{CLEARTEXT}secret-1", "set by hand").code;
+        assert_eq!(code, ResultCode::SUCCESS);
+        assert_eq!(client.bind(&other, "set by hand").code, ResultCode::SUCCESS);
+        // The value alone.
+        assert_eq!(administrator.delete_value(&own, "userPassword", "wrong").code, ResultCode::NO_SUCH_ATTRIBUTE);
+        assert_eq!(administrator.delete_value(&own, "userPassword", "second").code, ResultCode::SUCCESS);
+        let left = administrator.search(&own, Scope::Base, "(userPassword=*)").names;
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
