@@ -13,6 +13,7 @@ use crate::access;
 use crate::audit;
 use crate::config::Config;
 use crate::credentials::Credentials;
+use crate::damage::{self, Damage};
 use crate::error::{ConfigFault, OpenError};
 use crate::failure::Result;
 use crate::faults;
@@ -109,6 +110,17 @@ impl Directory {
         }
     }
 
+    /// Whether the directory in the folder `path`, if there is one, can be opened by a configuration. It is opened for reading only,
+    /// beside whoever has it open, and stays as it is.
+    pub fn check_data(path: impl AsRef<Path>, config: &Config) -> Result<(), OpenError> {
+        let folder = path.as_ref();
+        if !Directory::is_in(folder) {
+            return Ok(());
+        }
+        let db = Database::options().read_only(true).create(false).open(folder.join(FILE))?;
+        state::check_data(&db, config)
+    }
+
     /// The entries of slapd's configuration that a configuration's access rules are of, in their order, if there are several
     /// to choose from. Opens nothing.
     pub fn access_entries(config: &Config) -> Result<Vec<String>, OpenError> {
@@ -135,6 +147,27 @@ impl Directory {
     /// The schema in use.
     pub fn schema(&self) -> Arc<Schema> {
         self.inner.state().schema.clone()
+    }
+
+    /// The damage of what is stored that operations have met, with directories of this process.
+    pub fn damage() -> Damage {
+        damage::met()
+    }
+
+    /// Begins anew with [`Directory::damage`], as what is damaged may have been mended.
+    pub fn forget_damage() {
+        damage::forget();
+    }
+
+    /// Looks whether the database's files are still those that were opened. Where they are not, no more updates are made until they
+    /// are again, as these would be lost: why, if so. To be called from time to time.
+    pub fn look_for_files(&self) -> Option<String> {
+        self.inner.look_for_files()
+    }
+
+    /// What [`Directory::look_for_files`] has found last.
+    pub fn lost_files(&self) -> Option<String> {
+        self.inner.place.lost()
     }
 
     /// The database below.

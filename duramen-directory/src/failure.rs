@@ -10,6 +10,8 @@ use duramen_ldap::control::PasswordError;
 use duramen_ldap::message::{LdapResult, ResultCode};
 use duramen_ldap::{DecodeError, TextError};
 
+use crate::damage;
+
 /// The log is told of a failure at once, and of those that follow no more often than this: a full disk fails every update.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
@@ -59,7 +61,7 @@ impl Failure {
             };
             return Failure::new(ResultCode::UNWILLING_TO_PERFORM, format!("{text} (the database: {error})"));
         }
-        if let duramen::Error::Corrupt { page, what } = error {
+        if let Some((page, what)) = damaged_page(error) {
             let text =
                 format!("page {page} is damaged: {what}; `duramen directory check` says what is lost and what to do");
             return Failure::new(ResultCode::OTHER, format!("the database: {text}"));
@@ -75,6 +77,15 @@ impl Failure {
             diagnostic: &self.diagnostic,
             referral: List::trusted(&self.referral),
         }
+    }
+}
+
+/// The page that is damaged, if that is what is wrong.
+fn damaged_page(error: &duramen::Error) -> Option<(impl std::fmt::Display, &'static str)> {
+    match error {
+        duramen::Error::Corrupt { page, what } => Some((*page, *what)),
+        duramen::Error::Group { source } => damaged_page(source),
+        _ => None,
     }
 }
 
@@ -107,7 +118,9 @@ impl std::error::Error for Failure {}
 impl From<duramen::Error> for Failure {
     fn from(error: duramen::Error) -> Failure {
         let failure = Failure::of_database(&error);
-        if failure.code != ResultCode::BUSY {
+        if damaged_page(&error).is_some() {
+            damage::note(&failure.diagnostic);
+        } else if failure.code != ResultCode::BUSY {
             tell(&failure);
         }
         failure
@@ -125,15 +138,15 @@ fn code(error: &duramen::Error) -> ResultCode {
 
 /// What is stored cannot be read.
 pub(crate) fn damaged(what: impl std::fmt::Display) -> Failure {
-    told(format!("{what} is damaged: run `duramen directory check`, and restore from a backup or an export"))
+    let text = format!("{what} is damaged: run `duramen directory check`, and restore from a backup or an export");
+    damage::note(&text);
+    Failure::new(ResultCode::OTHER, text)
 }
 
 /// What is kept about the directory is not what this program, or its configuration, can go on with.
 pub(crate) fn unusable(why: impl std::fmt::Display) -> Failure {
-    told(format!("another program has changed the directory, and this one cannot go on with what it keeps now: {why}"))
-}
-
-fn told(text: String) -> Failure {
+    let text =
+        format!("another program has changed the directory, and this one cannot go on with what it keeps now: {why}");
     let failure = Failure::new(ResultCode::OTHER, text);
     tell(&failure);
     failure

@@ -21,6 +21,7 @@ use crate::index::MERGED_FROM;
 use crate::meta;
 use crate::names::{Changes, Naming};
 use crate::orders::Orders;
+use crate::place::Place;
 use crate::seal::Seal;
 use crate::state::{self, State};
 use crate::tables::{Ids, META};
@@ -43,6 +44,8 @@ pub(crate) struct Inner {
     pub watchers: Arc<Watchers>,
     /// Where it is written down who changed what.
     pub audit: Arc<Audit>,
+    /// Whether the database's files are still where they were.
+    pub place: Place,
     read_only: bool,
     config: RwLock<Config>,
     state: RwLock<Arc<State>>,
@@ -83,12 +86,40 @@ impl Inner {
             orders: Arc::default(),
             watchers: Arc::default(),
             audit,
+            place: Place::of(file),
             read_only: config.read_only,
             state: RwLock::new(Arc::new(state)),
             config: RwLock::new(config),
             root_dse: RwLock::default(),
             monitor: RwLock::default(),
             db,
+        })
+    }
+
+    /// See [`Place`]; tells the log once.
+    pub fn look_for_files(&self) -> Option<String> {
+        let (lost, is_news) = self.place.look();
+        match &lost {
+            Some(why) if is_news => tracing::error!(
+                "{why}. What was there when the server began is served, and no update is made, as it would be lost: put the file \
+                 back, or start the server anew, which takes what stands there then"
+            ),
+            None if is_news => tracing::info!("the files of the database are in their places again: updates are made"),
+            _ => {}
+        }
+        lost
+    }
+
+    /// Why no updates are made, if there is a reason that is not theirs.
+    pub fn why_no_updates(&self, state: &State) -> Option<String> {
+        let lost = self.place.lost().map(|why| {
+            format!("no update is made, as it would be lost: {why}; put the file back, or start the server anew")
+        });
+        lost.or_else(|| {
+            let why = state.unfit.as_ref()?;
+            Some(format!(
+                "another program has changed the directory, and no update is made until that is mended: {why}"
+            ))
         })
     }
 

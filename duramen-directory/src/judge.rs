@@ -106,7 +106,7 @@ impl Inner {
         }
         let state = &*self.state_in(txn, ids)?;
         let (id, outcome) = self.judged(state, Tables::Txn(txn, ids), name, is_right)?;
-        let Some(id) = id.filter(|_| state.unfit.is_none() && !outcome.edits.is_empty()) else {
+        let Some(id) = id.filter(|_| self.why_no_updates(state).is_none() && !outcome.edits.is_empty()) else {
             return Ok(None);
         };
         let batch = update::note(state, (txn, ids), self.clock.now(), id, &outcome.edits)?;

@@ -33,6 +33,7 @@ mod config;
 mod constraint;
 mod controls;
 mod credentials;
+mod damage;
 mod directory;
 mod dynamic;
 mod entry;
@@ -57,6 +58,7 @@ mod meta;
 mod names;
 mod orders;
 pub mod password;
+mod place;
 mod policy;
 mod proxied;
 mod referral;
@@ -80,6 +82,7 @@ pub use config::{
     Index, IndexKinds, Limits, LimitsFor, PasswordPolicies, SchemaFile, SearchLimits, Shows,
 };
 pub use credentials::Credentials;
+pub use damage::Damage;
 pub use directory::Directory;
 pub use error::{ConfigFault, ConstraintPart, DynamicListPart, OpenError, Setting};
 pub use failure::{Failure, Result};

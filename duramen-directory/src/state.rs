@@ -164,6 +164,17 @@ pub(crate) fn check(db: &Database, config: &Config) -> Result<(), OpenError> {
     Merged::new(kept_in(&db.read()?)?, config).map(drop)
 }
 
+/// Whether a configuration goes with all that is kept, entries included.
+pub(crate) fn check_data(db: &Database, config: &Config) -> Result<(), OpenError> {
+    let snapshot = db.read()?;
+    // One whose first import was cut off is made anew.
+    if matches!(snapshot.table(META), Err(duramen::Error::NoSuchTable { .. })) {
+        return check_new(config);
+    }
+    drop(snapshot);
+    load(db, &Config { read_only: true, ..config.clone() }, Moment(0)).map(drop)
+}
+
 /// Whether a configuration is one that a new directory can be made by.
 pub(crate) fn check_new(config: &Config) -> Result<(), OpenError> {
     Merged::new(Kept::default(), config).map(drop)

@@ -19,6 +19,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use duramen_directory::Directory;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -124,13 +125,16 @@ async fn metrics(State(server): State<Arc<Server>>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text(&server))
 }
 
-/// Whether the database can be read, and copies of other servers have been complete and go on.
+/// Whether the database can be read, nothing of it was found damaged or missing, and copies of other servers have been complete and go
+/// on.
 async fn health(State(server): State<Arc<Server>>) -> impl IntoResponse {
     let unavailable = |why: String| (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n"));
     if let Err(error) = server.directory.database().read() {
         return unavailable(error.to_string());
     }
-    match server.replicas.statuses().iter().find_map(|status| status.ailment()) {
+    let damage = || Directory::damage().place.map(|place| format!("damaged data was met: {place}"));
+    let of_copies = || server.replicas.statuses().iter().find_map(|status| status.ailment());
+    match server.directory.lost_files().or_else(|| server.rival()).or_else(damage).or_else(of_copies) {
         Some(ailment) => unavailable(ailment),
         None => (StatusCode::OK, "ok\n".to_string()),
     }
@@ -146,6 +150,12 @@ fn text(server: &Server) -> String {
         ("duramend_entries_sent_total", "counter", "Entries sent", figures.entries.load(Relaxed)),
         ("duramend_references_sent_total", "counter", "References sent", figures.references.load(Relaxed)),
         ("duramend_received_bytes_total", "counter", "Bytes received", figures.bytes_in.load(Relaxed)),
+        (
+            "duramend_damage_met_total",
+            "counter",
+            "Operations that failed as stored data is damaged",
+            Directory::damage().failures,
+        ),
         ("duramend_sent_bytes_total", "counter", "Bytes sent", figures.bytes_out.load(Relaxed)),
     ];
     for (name, kind, help, value) in single {

@@ -6,7 +6,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`config`] | the configuration and its faults |
-//! | [`serve`] | the daemon's life, from configuration to stop |
+//! | [`serve`], [`claim`] | the daemon's life, from configuration to stop; that no other one has its data |
 //! | [`listen`] | listening sockets |
 //! | [`crew`] | threads that serve connections, and how these come to them |
 //! | [`balance`] | which thread serves which connection |
@@ -23,7 +23,7 @@
 //!
 //! let (data, suffixes) = (Some("people".into()), vec!["dc=example,dc=com".into()]);
 //! let overrides = Overrides { data, suffixes, ..Overrides::default() };
-//! let checked = check(&Start { overrides, ..Start::default() })?; // opens no data; `serve` does, until a signal
+//! let checked = check(&Start { overrides, ..Start::default() })?; // changes nothing; `serve` does, until a signal
 //! assert!(checked.warnings.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -34,6 +34,7 @@ pub mod aside;
 pub mod balance;
 pub mod bell;
 pub mod buffer;
+pub mod claim;
 pub mod config;
 pub mod connection;
 pub mod costs;

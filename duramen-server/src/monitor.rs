@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::SystemTime;
 
-use duramen_directory::{MonitorEntry, timestamp};
+use duramen_directory::{Directory, MonitorEntry, timestamp};
 
 use rustix::process::{Resource, getrlimit};
 
@@ -59,6 +59,7 @@ fn entries(server: &Server) -> Vec<MonitorEntry> {
         counter("cn=Bytes,cn=Statistics", number(&figures.bytes_out)),
         counter("cn=Bytes Received,cn=Statistics", number(&figures.bytes_in)),
         counter("cn=PDU,cn=Statistics", answered + entries + references),
+        counter("cn=Damage,cn=Statistics", Directory::damage().failures),
         counter("cn=Entries,cn=Statistics", entries),
         counter("cn=Referrals,cn=Statistics", references),
         entry("cn=Threads", "monitorContainer", &[]),

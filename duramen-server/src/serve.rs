@@ -1,8 +1,5 @@
 //! The daemon's life: configuration, listening, opening, serving, reloading, stopping.
 
-use std::fs::{File, TryLockError};
-use std::io::{Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +11,7 @@ use tokio::sync::oneshot::Receiver;
 use tokio::sync::oneshot::error::RecvError;
 
 use crate::aside;
+use crate::claim::Claim;
 use crate::config::{self, Config, Fault, Judge, Overrides};
 use crate::crew::Crew;
 use crate::failure::ServeError;
@@ -29,6 +27,10 @@ const OTHER_FILES: u64 = 64 + http::CONNECTIONS_MAX as u64;
 const SILENT: Duration = Duration::from_secs(1);
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// So often it is looked whether the files of the data directory are where they were. What is changed in between is lost where they
+/// are not.
+const LOOKS_EACH: Duration = Duration::from_secs(1);
 
 /// What the daemon is started with.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +52,8 @@ pub struct Checked {
     pub warnings: Vec<Fault>,
 }
 
-/// Checks a configuration: certificates, schema files and access rules included. Opens no data.
+/// Checks a configuration: certificates, schema files and access rules included, and whether the data goes with it that is there, if
+/// that can be read. Changes nothing.
 pub fn check(start: &Start) -> Result<Checked, ServeError> {
     let (config, mut faults) = config::check(start.config.as_deref(), &start.overrides, Judge::New)?;
     let mut warnings = Vec::from_iter(config.missing());
@@ -62,6 +65,14 @@ pub fn check(start: &Start) -> Result<Checked, ServeError> {
         return Err(faults.into());
     }
     let access_entries = Directory::access_entries(&config.directory).map_err(|source| refused(&config, source))?;
+    match Directory::check_data(&config.data, &config.directory) {
+        Ok(()) => {}
+        Err(OpenError::Database(error)) => {
+            let what = format!("whether the data goes with it is not known, as that cannot be read: {error}");
+            warnings.push(Fault::command(what, "run this as the user of the server, or as root"));
+        }
+        Err(source) => return Err(misfit(start, &config, source)),
+    }
     Ok(Checked { config, access_entries, warnings })
 }
 
@@ -111,6 +122,34 @@ async fn warn_each_day(server: &Server) {
     }
 }
 
+/// Notices where files of the data directory are taken away, or others put in their places, while the server runs.
+async fn look_after_files(server: &Server, claim: &mut Claim) {
+    let mut told = None;
+    loop {
+        tokio::time::sleep(LOOKS_EACH).await;
+        // Where the whole directory is gone none is to be made in its place.
+        if server.directory.look_for_files().is_some() {
+            continue;
+        }
+        let rival = match claim.renew() {
+            None => None,
+            Some(Ok(())) => {
+                tracing::warn!(
+                    "{} was removed, by which no second duramend takes the data directory: it is made anew",
+                    config::LOCK
+                );
+                None
+            }
+            Some(Err(error)) => Some(format!("{} was removed, and is not to be had again: {error}", config::LOCK)),
+        };
+        if rival != told {
+            rival.iter().for_each(|why| tracing::error!("{why}"));
+            server.set_rival(rival.clone());
+            told = rival;
+        }
+    }
+}
+
 /// Serves until a signal says to stop.
 pub fn serve(start: &Start) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("runtime"))?;
@@ -133,7 +172,7 @@ async fn run(
     logging: Arc<Logging>,
     hangup: Signal,
 ) -> Result<(), ServeError> {
-    let _lock = lock(&config.data)?;
+    let mut claim = Claim::take(&config.data)?;
     let listeners = listen(&config.listen)?;
     let page = http::listen(config.http)?;
     refuse_long_files()?;
@@ -156,6 +195,7 @@ async fn run(
         () = accept_all(&listeners, &crew) => {}
         () = http::serve(page, server.clone()) => {}
         () = warn_each_day(&server) => {}
+        () = look_after_files(&server, &mut claim) => {}
         () = signals.obey(async || reloaded(start, &server, &logging).await) => {}
     }
     tracing::info!("stopping");
@@ -235,6 +275,8 @@ fn reload(start: &Start, server: &Arc<Server>, logging: &Logging) {
         Ok(())
     };
     notify::reloading();
+    // What was mended meanwhile is not met again.
+    Directory::forget_damage();
     let attempted = attempt();
     if let Err(error) = follow(server) {
         tracing::error!("no thread to follow a provider: {error}");
@@ -295,38 +337,6 @@ impl Signals {
             () = reloads => {}
         }
     }
-}
-
-/// Takes the data directory for this process, and makes it if it is not there. Tools may open it all the same: only a
-/// second server may not.
-fn lock(data: &Path) -> Result<File, ServeError> {
-    let path = data.join(config::LOCK);
-    let failed = |op, path: &Path, source| ServeError::Directory {
-        path: data.to_path_buf(),
-        source: duramen::Error::File { op, path: path.to_path_buf(), source }.into(),
-    };
-    let fail = |source| failed("open", &path, source);
-    std::fs::create_dir_all(data).map_err(|source| failed("make the directory", data, source))?;
-    // Whoever may open it may lock it.
-    let mut options = File::options();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    let mut file = options.open(&path).map_err(fail)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let mut process = String::new();
-            let _ = file.read_to_string(&mut process);
-            return Err(ServeError::InUse { path: data.to_path_buf(), process: process.trim().to_string() });
-        }
-        Err(TryLockError::Error(source)) => return Err(fail(source)),
-    }
-    let note = |file: &mut File| -> std::io::Result<()> {
-        file.set_len(0)?;
-        file.rewind()?;
-        writeln!(file, "{}", std::process::id())
-    };
-    note(&mut file).map_err(fail)?;
-    Ok(file)
 }
 
 /// Lets the process open as many files as the system allows it, since every connection is one.

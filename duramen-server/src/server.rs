@@ -40,6 +40,7 @@ pub struct Server {
     /// Who follows other servers.
     pub replicas: Replicas,
     numbers: AtomicU64,
+    rival: RwLock<Option<String>>,
     settings: RwLock<Arc<Settings>>,
 }
 
@@ -104,6 +105,7 @@ impl Server {
             urls,
             replicas: Replicas::default(),
             numbers: AtomicU64::new(1000),
+            rival: RwLock::default(),
             settings: RwLock::new(Arc::new(settings)),
         })
     }
@@ -116,6 +118,16 @@ impl Server {
     /// Puts other settings in force: limits, and what is logged, for connections to come.
     pub fn change_settings(&self, settings: Settings) {
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    /// Why another server may have the data directory, if it may.
+    pub fn rival(&self) -> Option<String> {
+        self.rival.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Another server may have the data directory, or not any more.
+    pub fn set_rival(&self, rival: Option<String>) {
+        *self.rival.write().unwrap_or_else(PoisonError::into_inner) = rival;
     }
 
     /// A number for a connection.

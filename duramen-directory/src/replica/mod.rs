@@ -511,10 +511,8 @@ impl Replica {
 
     /// That the directory is what the copy was begun in; the suffix.
     fn check(&self, state: &State) -> Result<names::Suffix, ReplicaError> {
-        if let Some(why) = &state.unfit {
-            let text =
-                format!("another program has changed the directory, and the copy waits until that is mended: {why}");
-            return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text).into());
+        if let Some(why) = self.inner.why_no_updates(state) {
+            return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, why).into());
         }
         if !identifiers_are_indexed(state) {
             return Err(ReplicaError::Again("another program has taken the index of entryUUID away"));

@@ -319,10 +319,8 @@ impl Owned {
         };
         let controls = Controls::parse(message.controls, of)?;
         let state = self.inner.state_in(txn, ids)?;
-        if let Some(why) = &state.unfit {
-            let text =
-                format!("another program has changed the directory, and no update is made until that is mended: {why}");
-            return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text));
+        if let Some(why) = self.inner.why_no_updates(&state) {
+            return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, why));
         }
         let proxied = self.inner.proxied(&state, &self.requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(&self.requester);

@@ -11,6 +11,7 @@ mod bind;
 mod client;
 mod clients;
 mod disk_full;
+mod harm;
 mod hostile;
 mod life;
 mod metrics;
