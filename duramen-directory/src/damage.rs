@@ -14,7 +14,7 @@ const PLACES_MAX: usize = 100;
 pub struct Damage {
     /// How many operations have failed by it.
     pub failures: u64,
-    /// One of the damaged places, and what to do; `None` if none was met since the last [`forget`].
+    /// One of the damaged places, and what to do; `None` if none was met since [`crate::Directory::forget_damage`].
     pub place: Option<String>,
 }
 
