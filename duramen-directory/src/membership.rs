@@ -217,18 +217,18 @@ pub(crate) fn is_partial(table: &Table<'_>) -> Result<bool> {
     Ok(table.prefix(b"m")?.next().transpose()?.is_some())
 }
 
-fn placeholder_key(suffix: &str, uuid: &[u8]) -> Vec<u8> {
+fn stand_in_key(suffix: &str, uuid: &[u8]) -> Vec<u8> {
     [b"h", suffix.as_bytes(), b"\0", uuid].concat()
 }
 
 /// Something stands for an entry that was deleted.
-pub(crate) fn put_placeholder(txn: &mut WriteTxn<'_>, suffix: &str, uuid: &Uuid) -> Result<()> {
-    txn.table(MEMBER)?.put(placeholder_key(suffix, uuid), b"")
+pub(crate) fn put_stand_in(txn: &mut WriteTxn<'_>, suffix: &str, uuid: &Uuid) -> Result<()> {
+    txn.table(MEMBER)?.put(stand_in_key(suffix, uuid), b"")
 }
 
 /// Nothing stands for an entry any more.
-pub(crate) fn forget_placeholder(txn: &mut WriteTxn<'_>, suffix: &str, uuid: &Uuid) -> Result<()> {
-    txn.table(MEMBER)?.delete(placeholder_key(suffix, uuid)).map(drop)
+pub(crate) fn forget_stand_in(txn: &mut WriteTxn<'_>, suffix: &str, uuid: &Uuid) -> Result<()> {
+    txn.table(MEMBER)?.delete(stand_in_key(suffix, uuid)).map(drop)
 }
 
 fn twin_of(value: &[u8]) -> Option<Twin> {
@@ -259,8 +259,8 @@ pub(crate) fn forget_twin(txn: &mut WriteTxn<'_>, suffix: &str) -> Result<()> {
 }
 
 /// Entries for which something stands.
-pub(crate) fn placeholders(table: &Table<'_>, suffix: &str) -> Result<Vec<Uuid>> {
-    let key = placeholder_key(suffix, &[]);
+pub(crate) fn stand_ins(table: &Table<'_>, suffix: &str) -> Result<Vec<Uuid>> {
+    let key = stand_in_key(suffix, &[]);
     let uuids = table.prefix(&key)?.map(|item| Ok(item?.0.get(key.len()..).and_then(|uuid| Uuid::try_from(uuid).ok())));
     uuids.filter_map(Result::transpose).collect()
 }

@@ -53,7 +53,7 @@ impl Merge<'_, '_, '_> {
                 self.revive(id)?;
             }
         }
-        Ok(self.drop_placeholders()?)
+        Ok(self.drop_stand_ins()?)
     }
 
     /// Takes the names of entries away that are to have others: where these go round none would be free.
@@ -140,14 +140,14 @@ impl Merge<'_, '_, '_> {
         let id = self.writer.add(&place, draft, Some(What::Added))?;
         self.writer.unsettled.present.insert(id);
         membership::forget_tomb(self.writer.txn, &uuid, None)?;
-        membership::put_placeholder(self.writer.txn, &self.writer.base.normalized, &uuid)?;
+        membership::put_stand_in(self.writer.txn, &self.writer.base.normalized, &uuid)?;
         Ok(())
     }
 
     /// Takes away what stood for entries that have come back, or have nothing below them any more.
-    fn drop_placeholders(&mut self) -> Result<()> {
+    fn drop_stand_ins(&mut self) -> Result<()> {
         let suffix = &self.writer.base.normalized;
-        for uuid in membership::placeholders(&self.writer.txn.view(self.table)?, suffix)? {
+        for uuid in membership::stand_ins(&self.writer.txn.view(self.table)?, suffix)? {
             if let Some(id) = self.writer.find(&uuid)?
                 && self.is_glue(id)?
             {
@@ -157,7 +157,7 @@ impl Merge<'_, '_, '_> {
                 }
                 self.has_changed = true;
             }
-            membership::forget_placeholder(self.writer.txn, suffix, &uuid)?;
+            membership::forget_stand_in(self.writer.txn, suffix, &uuid)?;
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Merge<'_, '_, '_> {
         if entry.parent == 0 {
             return self.share_suffix(put, (holder, other));
         }
-        let is_placeholder = self.is_glue(holder)?;
+        let is_stand_in = self.is_glue(holder)?;
         let (parent, rdn) = (entry.parent, entry.rdn().to_string());
         match other {
             // What stands only for a name has it until somebody comes.
@@ -182,7 +182,7 @@ impl Merge<'_, '_, '_> {
                     self.writer.adopt(glue, id)?;
                 }
             }
-            Some(uuid) if is_placeholder || put.uuid < uuid => {
+            Some(uuid) if is_stand_in || put.uuid < uuid => {
                 let place = self.place_of(parent, own_rdn(&rdn, &uuid))?;
                 let number = self.member.csn(self.number);
                 self.has_changed = true;

@@ -205,21 +205,10 @@ impl Replica {
         let mut merge =
             Merge { writer: &mut writer, table, member, number, known: &before, waiting, twin, has_changed: false };
         for act in acts {
-            match act {
-                Act::Shared(entry, uuid, parent) => merge.receive(entry, *uuid, parent)?,
-                Act::Gone(uuid, csn, name) => merge.receive_gone(*uuid, csn, name)?,
-                Act::Prune(cookie) => {
-                    merge.settle()?;
-                    merge.prune(&Knowledge::of_cookie(cookie))?;
-                }
-                Act::AsOf(cookie) => {
-                    merge.settle()?;
-                    merge.reclaim()?;
-                    known.merge(&Knowledge::of_cookie(cookie));
-                    position = position_of(cookie).or(position);
-                }
-                Act::Keep(uuid) => drop(merge.writer.keep(uuid)?),
-                Act::Put(..) | Act::News(..) | Act::Delete(_) => return Err(stranger()),
+            make(&mut merge, act)?;
+            if let Act::AsOf(cookie) = act {
+                known.merge(&Knowledge::of_cookie(cookie));
+                position = position_of(cookie).or(position);
             }
         }
         if merge.has_changed {
@@ -260,9 +249,9 @@ impl Replica {
             return Ok(false);
         }
         let snapshot = self.inner.db.read()?;
-        let placeholders =
-            Tables::Snapshot(&snapshot).member()?.map(|table| membership::placeholders(&table, &self.normalized));
-        if placeholders.transpose()?.is_some_and(|all| !all.is_empty()) {
+        let stand_ins =
+            Tables::Snapshot(&snapshot).member()?.map(|table| membership::stand_ins(&table, &self.normalized));
+        if stand_ins.transpose()?.is_some_and(|all| !all.is_empty()) {
             return Ok(false);
         }
         let known = Tables::Snapshot(&snapshot).copy()?.and_then(|table| table.get(&self.normalized).transpose());
@@ -302,6 +291,25 @@ impl Replica {
             );
         }
     }
+}
+
+/// Makes something that was told.
+fn make(merge: &mut Merge<'_, '_, '_>, act: &Act<'_>) -> Result<(), ReplicaError> {
+    match act {
+        Act::Shared(entry, uuid, parent) => merge.receive(entry, *uuid, parent)?,
+        Act::Gone(uuid, csn, name) => merge.receive_gone(*uuid, csn, name)?,
+        Act::Prune(cookie) => {
+            merge.settle()?;
+            merge.prune(&Knowledge::of_cookie(cookie))?;
+        }
+        Act::AsOf(_) => {
+            merge.settle()?;
+            merge.reclaim()?;
+        }
+        Act::Keep(uuid) => drop(merge.writer.keep(uuid)?),
+        Act::Put(..) | Act::News(..) | Act::Delete(_) => return Err(stranger()),
+    }
+    Ok(())
 }
 
 /// What one says that does not take changes together with this server.
