@@ -14,6 +14,9 @@ use crate::request::{Operation, Request};
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The number of what a server says unasked: that it hangs up, which slapd does not always do then (RFC 4511, 4.4.1).
+const NOTICE: u32 = 0;
+
 /// Pages of a search, at most.
 const PAGES_MAX: usize = 1000;
 
@@ -68,6 +71,10 @@ impl Client {
                 return Vec::new();
             };
             let envelope = Envelope::decode(&message).unwrap();
+            if envelope.id == NOTICE {
+                answer.hang_up();
+                return Vec::new();
+            }
             if envelope.id != self.id {
                 // slapd's overlay for sorting may answer a request twice.
                 continue;
