@@ -5,6 +5,9 @@ use duramen_sim::crash;
 use duramen_sim::disk::Fault;
 use duramen_sim::workload::{Commits, Life, Profile};
 
+/// Power cuts that are tried after each fault, each with other writes lost: there are thousands of faults.
+const POWER_CUTS: u64 = 5;
+
 /// Every other seed has two handles that write in turn, goes on with what others left, leaves relaxed commits to others, and
 /// makes checkpoints beside them.
 fn profile(commits: Commits, seed: u64, log: Option<u64>) -> Profile {
@@ -36,7 +39,7 @@ fn live(seed: u64, profile: Profile, n: u64, fault: Fault) -> u64 {
     let mut life = Life::begin(profile.clone(), seed);
     life.disk.fail_after(n, fault);
     let mut rng = fastrand::Rng::with_seed(seed ^ n);
-    let outcome = life.live().and_then(|()| crash::judge(&life, &profile, 12, &mut rng));
+    let outcome = life.live().and_then(|()| crash::judge(&life, &profile, POWER_CUTS, &mut rng));
     if let Err(finding) = outcome {
         panic!("seed {seed}, {commits:?}, {fault:?} at call {n}: {finding}");
     }

@@ -691,7 +691,7 @@ static void dropped_by_a_child(void) {
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	full_by_putting("full relaxed", MDB_NOSYNC, 512 << 10);
+	full_by_putting("full relaxed", MDB_NOSYNC, 256 << 10);
 	full_by_putting("full", 0, 128 << 10);
 	failing_copies();
 	limited();
