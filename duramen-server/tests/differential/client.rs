@@ -48,43 +48,37 @@ impl Client {
         let mut cookie = Vec::new();
         let is_paged = request.controls.iter().any(|control| matches!(control.kind, Kind::Paged(1..)));
         for _ in 0..PAGES_MAX {
-            cookie = self.once(request, &cookie, &mut answer);
-            if cookie.is_empty() || !is_paged {
+            let Some(next) = self.once(request, &cookie, &mut answer) else {
+                answer.hang_up();
+                return answer;
+            };
+            if next.is_empty() || !is_paged {
                 return answer;
             }
+            cookie = next;
         }
         panic!("the pages have no end: {request}");
     }
 
-    /// Asks for one page; the cookie of the next.
-    fn once(&mut self, request: &Request, cookie: &[u8], answer: &mut Answer) -> Vec<u8> {
+    /// Asks for one page; the cookie of the next. `None` if the server hung up.
+    fn once(&mut self, request: &Request, cookie: &[u8], answer: &mut Answer) -> Option<Vec<u8>> {
         self.id += 1;
         let mut bytes = Vec::new();
         request.encode(self.id, cookie, &mut bytes);
-        if self.stream.write_all(&bytes).is_err() {
-            answer.hang_up();
-            return Vec::new();
-        }
+        self.stream.write_all(&bytes).ok()?;
         loop {
-            let Some(message) = self.message() else {
-                answer.hang_up();
-                return Vec::new();
-            };
+            let message = self.message()?;
             let envelope = Envelope::decode(&message).unwrap();
             if envelope.id == NOTICE {
-                answer.hang_up();
-                return Vec::new();
+                return None;
             }
             if envelope.id != self.id {
                 // slapd's overlay for sorting may answer a request twice.
                 continue;
             }
-            let (Ok(response), Ok(controls)) = (envelope.response(), envelope.controls()) else {
-                answer.hang_up();
-                return Vec::new();
-            };
+            let (response, controls) = (envelope.response().ok()?, envelope.controls().ok()?);
             if let Some(cookie) = answer.take(request, &response, controls) {
-                return cookie;
+                return Some(cookie);
             }
         }
     }
