@@ -107,15 +107,18 @@ pub struct Standing {
     gap: Gap,
 }
 
-/// What a cursor has deleted that it stood on. The engine's cursor is in the gap: what comes after that is looked for when
-/// it is asked for, and before anything else is stored there. The marks are those from before.
+/// What is not where a cursor stands. The engine's cursor is in the gap: what comes after that is looked for when it is asked
+/// for, and before anything else is stored there. The marks are those from before.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Gap {
     #[default]
     None,
+    /// The key that it stood on, which it has deleted.
     Key,
-    /// One value of several.
+    /// The same of one value of several.
     Value,
+    /// The key that it has looked for, in a write transaction: it may well be stored next.
+    Sought,
 }
 
 /// Makes a movement of the engine's cursor.
@@ -190,6 +193,12 @@ impl State {
     #[inline]
     pub fn prepare(&mut self, txn: &mut Txn, dbi: u32) -> Result {
         if matches!(self.walk, Walk::Read(_) | Walk::Write(_)) { self.leave_gap(txn) } else { self.begin(txn, dbi) }
+    }
+
+    /// As [`State::prepare`], before it stores an entry, and stands on that: what comes after the one that it has looked for does
+    /// not matter.
+    pub fn prepare_to_store(&mut self, txn: &mut Txn, dbi: u32) -> Result {
+        if self.gap == Gap::Sought { Ok(()) } else { self.prepare(txn, dbi) }
     }
 
     fn begin(&mut self, txn: &mut Txn, dbi: u32) -> Result {
@@ -536,21 +545,19 @@ impl State {
 
     /// Stands on the entry that the engine's cursor is on, as after storing it.
     pub fn stand(&mut self) {
-        self.outer = Marks::default();
+        (self.outer, self.gap) = (Marks::default(), Gap::None);
         self.on();
     }
 
     /// Stands on a key that was found to be there already.
     pub fn stand_on_key(&mut self, txn: &mut Txn, key: &[u8]) -> Result {
         walk!(self, txn, seek, key);
-        self.outer = Marks::default();
-        self.on();
+        self.stand();
         Ok(())
     }
 
     /// Stands where an entry could not be stored: at the end of all, at the end of the key's values, or on the pair.
     pub fn stand_where_refused(&mut self, txn: &mut Txn, (key, value): (&[u8], &[u8]), how: u32) -> Result {
-        self.outer = Marks::default();
         if how & put::APPEND != 0 {
             walk!(self, txn, last);
         } else if how & put::APPENDDUP != 0 {
@@ -559,7 +566,7 @@ impl State {
         } else {
             walk!(self, txn, seek_pair, key, value);
         }
-        self.on();
+        self.stand();
         Ok(())
     }
 
@@ -599,13 +606,14 @@ impl State {
         self.gap = Gap::Value;
     }
 
-    /// Stands on what comes after the key or value that it has deleted, if it has not looked for that yet.
+    /// Stands on what comes after the gap that it is in, if it is in one.
     #[inline]
     pub fn leave_gap(&mut self, txn: &mut Txn) -> Result {
         match std::mem::take(&mut self.gap) {
             Gap::None => Ok(()),
             Gap::Key => self.key_is_gone(txn, true),
             Gap::Value => self.value_is_gone(txn),
+            Gap::Sought => self.settle(txn),
         }
     }
 

@@ -469,20 +469,21 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
     txn.check_writer()?;
     let table = table.ok_or(BAD_TXN)?;
     txn.leave_gaps(held.dbi, cursor)?;
-    held.state.leave_gap(txn)?;
     // SAFETY: as above.
     let (key, data_now) = unsafe { (storable(bytes(key)?)?, &mut *data) };
     check_value(table.flags, data_now.mv_size)?;
     if how & flag::CURRENT != 0 {
+        held.state.leave_gap(txn)?;
         let table = dbi::made_for(txn, held.dbi, data_now.mv_size, Some(held))?;
         return put_over(held, txn, table, data_now, how);
     }
     let key = Key::of(key);
     let table = dbi::made_for(txn, held.dbi, data_now.mv_size, Some(held))?;
-    held.state.prepare(txn, held.dbi)?;
     if how & flag::MULTIPLE == 0 {
+        held.state.prepare_to_store(txn, held.dbi)?;
         return put_and_stand(held, txn, table, &key, data_now, how);
     }
+    held.state.prepare(txn, held.dbi)?;
     // SAFETY: with this flag there are two values; the first names the first of so many that lie side by side.
     unsafe { multiple::put(held, txn, table, &key, (data, count), how) }
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns: the movements that are given something to look for. Must not know: steps.
 
-use super::{Answer, Marks, State, Walk, walk};
+use super::{Answer, Gap, Marks, State, Walk, walk};
 use crate::abi::Op;
 use crate::errors::{BAD_VALSIZE, NOTFOUND, Result};
 use crate::position::Item;
@@ -11,7 +11,7 @@ use crate::txn::Txn;
 impl State {
     /// A search for a key that is not there has put the cursor into the gap where the key would be: it goes on to what
     /// comes after that.
-    fn settle(&mut self, txn: &mut Txn) -> Result {
+    pub(super) fn settle(&mut self, txn: &mut Txn) -> Result {
         let next = walk!(self, txn, next);
         let is_empty = next.is_none() && walk!(self, txn, last).is_none();
         self.inner.set = false;
@@ -30,7 +30,11 @@ impl State {
         let found =
             if op == Op::SetRange { walk!(self, txn, seek_at_or_after, key) } else { walk!(self, txn, seek, key) };
         let Some(item) = found else {
-            self.settle(txn)?;
+            if matches!(self.walk, Walk::Write(_)) {
+                self.gap = Gap::Sought
+            } else {
+                self.settle(txn)?
+            }
             return Err(NOTFOUND);
         };
         self.on();

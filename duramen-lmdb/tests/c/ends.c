@@ -2,7 +2,21 @@
  * there: run on LMDB's own library and on this one, the answers must be the same. */
 #include "say.h"
 
-enum { AT_LAST, DELETED, MISSED_KEY, LAST_VALUE_DELETED, MISSED_VALUE, AT_LAST_KEY, WAYS };
+enum {
+	AT_LAST,
+	DELETED,
+	MISSED_KEY,
+	MISSED_BETWEEN,
+	MISSED_AND_PUT,
+	MISSED_AND_REFUSED,
+	MISSED_AND_FAILED,
+	MISSED_AND_CURRENT,
+	MISSED_BEFORE_A_CHILD,
+	LAST_VALUE_DELETED,
+	MISSED_VALUE,
+	AT_LAST_KEY,
+	WAYS
+};
 
 static void fill(MDB_txn *txn, MDB_dbi dbi, int duplicates) {
 	for (char key[2] = "a"; *key < 'f'; ++*key) {
@@ -13,8 +27,15 @@ static void fill(MDB_txn *txn, MDB_dbi dbi, int duplicates) {
 	}
 }
 
+/* Stores by the cursor. */
+static int put_by(MDB_cursor *cursor, size_t key_bytes, const char *key, unsigned flags) {
+	MDB_val k = of_bytes(key, key_bytes), d = of_text("new");
+	return mdb_cursor_put(cursor, &k, &d, flags);
+}
+
 /* Goes where nothing is; then something comes there. */
 static void go_to_end(MDB_txn *txn, MDB_dbi dbi, MDB_cursor *cursor, int way) {
+	MDB_txn *child;
 	move(cursor, MDB_LAST, NULL, NULL);
 	switch (way) {
 	case AT_LAST:
@@ -29,6 +50,34 @@ static void go_to_end(MDB_txn *txn, MDB_dbi dbi, MDB_cursor *cursor, int way) {
 	case MISSED_KEY:
 		move(cursor, MDB_SET, "x", NULL);
 		SAY(put(txn, dbi, "y", "new", 0));
+		break;
+	case MISSED_BETWEEN:
+		move(cursor, MDB_SET, "bb", NULL);
+		SAY(put(txn, dbi, "ba", "new", 0));
+		SAY(put(txn, dbi, "bc", "new", 0));
+		break;
+	case MISSED_AND_PUT:
+		move(cursor, MDB_SET, "bb", NULL);
+		SAY(put_by(cursor, 2, "bb", 0));
+		break;
+	case MISSED_AND_REFUSED:
+		move(cursor, MDB_SET, "bb", NULL);
+		SAY(put_by(cursor, 1, "d", MDB_NOOVERWRITE));
+		break;
+	case MISSED_AND_FAILED:
+		move(cursor, MDB_SET, "bb", NULL);
+		SAY(put_by(cursor, 600, (char[600]){0}, 0));
+		SAY(put(txn, dbi, "bc", "new", 0));
+		break;
+	case MISSED_AND_CURRENT:
+		move(cursor, MDB_SET, "bb", NULL);
+		SAY(put_by(cursor, 1, "c", MDB_CURRENT));
+		break;
+	case MISSED_BEFORE_A_CHILD:
+		move(cursor, MDB_SET, "bb", NULL);
+		MUST(mdb_txn_begin(mdb_txn_env(txn), txn, 0, &child));
+		SAY(put(child, dbi, "bc", "new", 0));
+		MUST(mdb_txn_commit(child));
 		break;
 	case LAST_VALUE_DELETED:
 		move(cursor, MDB_SET, "c", NULL);
