@@ -12,6 +12,10 @@ enum {
 	MISSED_AND_FAILED,
 	MISSED_AND_CURRENT,
 	MISSED_BEFORE_A_CHILD,
+	MISSED_BEFORE_ONE_VALUE,
+	REFUSED,
+	ALL_DELETED,
+	ALL_DELETED_BEHIND_WHICH_IT_IS,
 	LAST_VALUE_DELETED,
 	MISSED_VALUE,
 	AT_LAST_KEY,
@@ -28,9 +32,13 @@ static void fill(MDB_txn *txn, MDB_dbi dbi, int duplicates) {
 }
 
 /* Stores by the cursor. */
-static int put_by(MDB_cursor *cursor, size_t key_bytes, const char *key, unsigned flags) {
-	MDB_val k = of_bytes(key, key_bytes), d = of_text("new");
+static int put_by(MDB_cursor *cursor, size_t key_bytes, const char *key, const char *data, unsigned flags) {
+	MDB_val k = of_bytes(key, key_bytes), d = of_text(data);
 	return mdb_cursor_put(cursor, &k, &d, flags);
+}
+
+static void delete_all(MDB_txn *txn, MDB_dbi dbi) {
+	for (char key[2] = "a"; *key < 'f'; ++*key) SAY(del(txn, dbi, key, NULL));
 }
 
 /* Goes where nothing is; then something comes there. */
@@ -58,26 +66,41 @@ static void go_to_end(MDB_txn *txn, MDB_dbi dbi, MDB_cursor *cursor, int way) {
 		break;
 	case MISSED_AND_PUT:
 		move(cursor, MDB_SET, "bb", NULL);
-		SAY(put_by(cursor, 2, "bb", 0));
+		SAY(put_by(cursor, 2, "bb", "new", 0));
 		break;
 	case MISSED_AND_REFUSED:
 		move(cursor, MDB_SET, "bb", NULL);
-		SAY(put_by(cursor, 1, "d", MDB_NOOVERWRITE));
+		SAY(put_by(cursor, 1, "d", "new", MDB_NOOVERWRITE));
 		break;
 	case MISSED_AND_FAILED:
 		move(cursor, MDB_SET, "bb", NULL);
-		SAY(put_by(cursor, 600, (char[600]){0}, 0));
+		SAY(put_by(cursor, 600, (char[600]){0}, "new", 0));
 		SAY(put(txn, dbi, "bc", "new", 0));
 		break;
 	case MISSED_AND_CURRENT:
 		move(cursor, MDB_SET, "bb", NULL);
-		SAY(put_by(cursor, 1, "c", MDB_CURRENT));
+		SAY(put_by(cursor, 1, "c", "new", MDB_CURRENT));
 		break;
 	case MISSED_BEFORE_A_CHILD:
 		move(cursor, MDB_SET, "bb", NULL);
 		MUST(mdb_txn_begin(mdb_txn_env(txn), txn, 0, &child));
 		SAY(put(child, dbi, "bc", "new", 0));
 		MUST(mdb_txn_commit(child));
+		break;
+	case MISSED_BEFORE_ONE_VALUE:
+		move(cursor, MDB_SET, "cc", NULL);
+		break;
+	case REFUSED:
+		SAY(put_by(cursor, 1, "c", "v2", MDB_NODUPDATA));
+		break;
+	case ALL_DELETED:
+		delete_all(txn, dbi);
+		SAY(put(txn, dbi, "g", "new", 0));
+		break;
+	case ALL_DELETED_BEHIND_WHICH_IT_IS:
+		SAY(mdb_cursor_del(cursor, MDB_NODUPDATA));
+		delete_all(txn, dbi);
+		SAY(put(txn, dbi, "g", "new", 0));
 		break;
 	case LAST_VALUE_DELETED:
 		move(cursor, MDB_SET, "c", NULL);
@@ -92,6 +115,26 @@ static void go_to_end(MDB_txn *txn, MDB_dbi dbi, MDB_cursor *cursor, int way) {
 	default:
 		move(cursor, MDB_NEXT_NODUP, NULL, NULL);
 		SAY(put(txn, dbi, "e", "v7", 0));
+	}
+}
+
+/* Several values at once, from where there is one, and after the last of several was asked for. */
+static void multiples(MDB_env *env) {
+	for (int several = 0; several < 2; several++) {
+		MDB_txn *txn = begin(env, 0);
+		MDB_dbi dbi = table(txn, "f", MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED);
+		MDB_cursor *cursor;
+		if (several) MUST(put(txn, dbi, "a", "v0", 0));
+		MUST(put(txn, dbi, "a", "v1", 0));
+		MUST(put(txn, dbi, "b", "v2", 0));
+		MUST(mdb_cursor_open(txn, dbi, &cursor));
+		move(cursor, MDB_NEXT_MULTIPLE, NULL, NULL);
+		move(cursor, MDB_SET_KEY, "a", NULL);
+		move(cursor, MDB_LAST_DUP, NULL, NULL);
+		/* Of one value LMDB tells nothing. */
+		if (several) move(cursor, MDB_GET_MULTIPLE, NULL, NULL);
+		mdb_cursor_close(cursor);
+		mdb_txn_abort(txn);
 	}
 }
 
@@ -119,6 +162,7 @@ int main(int argc, char **argv) {
 				mdb_cursor_close(cursor);
 				mdb_txn_abort(txn);
 			}
+	multiples(env);
 	mdb_env_close(env);
 	return 0;
 }
