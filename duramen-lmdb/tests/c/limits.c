@@ -432,7 +432,9 @@ static void lengths(void) {
 		SAY(mdb_put(txn, dup, &k, &d, 0));
 		SAY(mdb_get(txn, dup, &d, &k));
 	}
-	MDB_val k = of_text("none"), d = of_text("");
+	MDB_val k = of_text("k"), d = of_bytes(bytes, sizeof bytes);
+	SAY(mdb_del(txn, dup, &k, &d));
+	k = of_text("none"), d = of_text("");
 	SAY(mdb_put(txn, dup, &k, &d, 0));
 	SAY(mdb_put(txn, dup, &k, &d, MDB_NODUPDATA));
 	SAY(mdb_get(txn, dup, &k, &d));
