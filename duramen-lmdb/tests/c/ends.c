@@ -37,6 +37,12 @@ static int put_by(MDB_cursor *cursor, size_t key_bytes, const char *key, const c
 	return mdb_cursor_put(cursor, &k, &d, flags);
 }
 
+/* Stores where a search by the cursor has just found nothing, or elsewhere. */
+static void miss_and_put(MDB_cursor *cursor, size_t key_bytes, const char *key, unsigned flags) {
+	move(cursor, MDB_SET, "bb", NULL);
+	SAY(put_by(cursor, key_bytes, key, "new", flags));
+}
+
 static void delete_all(MDB_txn *txn, MDB_dbi dbi) {
 	for (char key[2] = "a"; *key < 'f'; ++*key) SAY(del(txn, dbi, key, NULL));
 }
@@ -65,21 +71,17 @@ static void go_to_end(MDB_txn *txn, MDB_dbi dbi, MDB_cursor *cursor, int way) {
 		SAY(put(txn, dbi, "bc", "new", 0));
 		break;
 	case MISSED_AND_PUT:
-		move(cursor, MDB_SET, "bb", NULL);
-		SAY(put_by(cursor, 2, "bb", "new", 0));
+		miss_and_put(cursor, 2, "bb", 0);
 		break;
 	case MISSED_AND_REFUSED:
-		move(cursor, MDB_SET, "bb", NULL);
-		SAY(put_by(cursor, 1, "d", "new", MDB_NOOVERWRITE));
+		miss_and_put(cursor, 1, "d", MDB_NOOVERWRITE);
 		break;
 	case MISSED_AND_FAILED:
-		move(cursor, MDB_SET, "bb", NULL);
-		SAY(put_by(cursor, 600, (char[600]){0}, "new", 0));
+		miss_and_put(cursor, 600, (char[600]){0}, 0);
 		SAY(put(txn, dbi, "bc", "new", 0));
 		break;
 	case MISSED_AND_CURRENT:
-		move(cursor, MDB_SET, "bb", NULL);
-		SAY(put_by(cursor, 1, "c", "new", MDB_CURRENT));
+		miss_and_put(cursor, 1, "c", MDB_CURRENT);
 		break;
 	case MISSED_BEFORE_A_CHILD:
 		move(cursor, MDB_SET, "bb", NULL);
