@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::Result;
-use crate::built::{build, libraries, run, text};
+use crate::building::build;
+use crate::built::{libraries, run, text};
 use crate::exports;
 use crate::header::{Header, function, ours, stock};
 

@@ -1,8 +1,10 @@
-//! The libraries as cargo builds them, and the commands that tests are made of.
+//! The libraries under their sonames, and the commands that tests are made of.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+
+use crate::building::build;
 
 /// The workspace.
 pub fn root() -> PathBuf {
@@ -37,28 +39,6 @@ pub fn compiler() -> Command {
 /// One of the programs in `tests/c`.
 pub fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name).with_extension("c")
-}
-
-/// Where cargo puts what it builds as these tests were built, and the profile's name.
-pub fn target() -> (PathBuf, &'static str) {
-    let test = std::env::current_exe().expect("a test has a path");
-    // target/PROFILE/deps/this
-    let target = test.ancestors().nth(2).expect("it lies in deps").to_path_buf();
-    let profile = if target.ends_with("release") { "release" } else { "dev" };
-    (target, profile)
-}
-
-/// Builds the libraries and the programs; where cargo leaves them.
-///
-/// What is selected is what `cargo test --workspace` selects: so dependencies have the same features, and only what that
-/// does not make is left to be built.
-pub fn build() -> PathBuf {
-    let (target, profile) = target();
-    let parent = target.parent().expect("a directory for each profile");
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--profile", profile, "--workspace", "--lib", "--bins", "--tests"]);
-    run(build.current_dir(root()).env("CARGO_TARGET_DIR", parent));
-    target
 }
 
 /// A directory in which the libraries stand under their sonames.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Result;
-use crate::built::{self, build, compiler, root, run, source, text};
+use crate::building::{self, build};
+use crate::built::{compiler, root, run, source, text};
 
 /// A directory into which everything is installed, and the prefix within.
 struct Place {
@@ -24,7 +25,7 @@ impl Place {
 
     /// Makes something as by sudo: what is built in the directory `target` is installed, and nothing built.
     fn make(&self, what: &str, target: &Path) -> Command {
-        let (_, profile) = built::target();
+        let (_, profile) = building::target();
         let mut make = Command::new("make");
         make.args(["--no-print-directory", what]).current_dir(root());
         make.args([format!("DESTDIR={}", self.directory.path().display()), format!("PREFIX={PREFIX}")]);

@@ -4,6 +4,8 @@
 //! LMDB's own library and header are Debian's (0.9.24): `make setup` installs them.
 
 mod abi;
+#[path = "../building/mod.rs"]
+mod building;
 mod built;
 mod document;
 mod exports;

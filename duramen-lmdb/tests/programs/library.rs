@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use crate::building;
+
 /// Longest that a program may take, in seconds.
 const SECONDS_MAX: &str = "60";
 
@@ -93,23 +95,10 @@ fn find(program: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("{program} is not installed: make setup"))
 }
 
-/// Where cargo puts what it builds as these tests were built.
+/// Where our libraries and programs are.
 fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let test = std::env::current_exe().expect("a test has a path");
-        let directory = test.ancestors().nth(2).expect("it lies in deps").to_path_buf();
-        let mut cargo = Command::new(env!("CARGO"));
-        // Selected as `cargo test --workspace` selects, so that little is left to be built.
-        cargo.args(["build", "--quiet", "--workspace", "--lib", "--bins", "--tests"]);
-        if directory.ends_with("release") {
-            cargo.arg("--release");
-        }
-        cargo.arg("--target-dir").arg(directory.parent().expect("it lies in the target directory"));
-        let status = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo runs");
-        assert!(status.success(), "{cargo:?}");
-        directory
-    })
+    BUILT.get_or_init(building::build)
 }
 
 /// The directory of our library under its soname.

@@ -8,6 +8,8 @@
 //! loopback device, keep everything in temporary directories and are ended by their own process numbers.
 
 mod bind;
+#[path = "../building/mod.rs"]
+mod building;
 mod dns;
 mod icestorm;
 mod knot;
