@@ -155,7 +155,7 @@ impl Dirty {
 
     /// The lengths of all runs, in pages.
     pub(crate) fn run_lengths(&self) -> impl Iterator<Item = u64> {
-        self.runs.iter().flatten().map(|run| (run.bytes.len() / self.arena.page_size) as u64)
+        self.runs.iter().flatten().map(|run| (run.bytes.len() / self.arena.page_size()) as u64)
     }
 
     /// Dirty pages without those of runs.
@@ -246,10 +246,10 @@ impl Dirty {
 
     /// A new run of `pages` pages: zeros, this, and zeros again to its end.
     pub(crate) fn create_run(&mut self, pages: u64, zeros: usize, content: &[u8]) -> Child {
-        let mut bytes = self.spare.take(to_usize(pages) * self.arena.page_size);
+        let mut bytes = self.spare.take(to_usize(pages) * self.arena.page_size());
         bytes.resize(zeros, 0);
         pieces::append(&mut bytes, content);
-        bytes.resize(to_usize(pages) * self.arena.page_size, 0);
+        bytes.resize(to_usize(pages) * self.arena.page_size(), 0);
         self.note_addresses(bytes.as_ptr_range());
         let run = Run { bytes, level: self.level_tag() };
         self.run_pages += pages;
@@ -295,7 +295,7 @@ impl Dirty {
 
     fn release_run(&mut self, index: u32) {
         if let Some(run) = self.runs[index as usize].take() {
-            self.run_pages -= (run.bytes.len() / self.arena.page_size) as u64;
+            self.run_pages -= (run.bytes.len() / self.arena.page_size()) as u64;
             self.runs_free.push(index);
             self.spare.keep(run.bytes);
         }
@@ -304,7 +304,7 @@ impl Dirty {
     /// Takes a dirty run out, to be written.
     pub(crate) fn take_run(&mut self, index: u32) -> Option<Vec<u8>> {
         let run = self.runs.get_mut(index as usize)?.take()?;
-        self.run_pages -= (run.bytes.len() / self.arena.page_size) as u64;
+        self.run_pages -= (run.bytes.len() / self.arena.page_size()) as u64;
         self.runs_free.push(index);
         Some(run.bytes)
     }

@@ -7,15 +7,10 @@
 //! Direct I/O costs a fifth of the processor time of a write through the page cache and does not drive other data out of
 //! memory. Some filesystems refuse it, some when the file is opened and some only at the first transfer: then the file
 //! goes on as an ordinary one.
-//!
-//! # Safety
-//! A [`Block`]'s memory stays where it is. Its parts are made of its address alone and lie within it, which is looked at each
-//! time: who has one mutably says nothing of the others, to which somebody may still have references.
-#![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::{Deref, DerefMut};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -61,36 +56,6 @@ impl Block {
         let mut block = Block::new(bytes.len());
         block.copy_from_slice(bytes);
         block
-    }
-
-    /// A part of it.
-    #[inline]
-    pub(crate) fn part(&self, part: Range<usize>) -> &[u8] {
-        self.check(&part);
-        // SAFETY: it lies within the memory, which is borrowed.
-        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(self.start + part.start), part.len()) }
-    }
-
-    /// A part of it, to be changed.
-    #[inline]
-    pub(crate) fn part_mut(&mut self, part: Range<usize>) -> &mut [u8] {
-        self.check(&part);
-        // SAFETY: it lies within the memory, which is borrowed mutably.
-        unsafe { std::slice::from_raw_parts_mut(self.memory.as_mut_ptr().add(self.start + part.start), part.len()) }
-    }
-
-    /// Copies a part of it to another place in it.
-    pub(crate) fn copy_part(&mut self, from: Range<usize>, to: usize) {
-        self.check(&from);
-        self.check(&(to..to + from.len()));
-        let memory = self.memory.as_mut_ptr();
-        // SAFETY: both lie within the memory, which is borrowed mutably; they may overlap.
-        unsafe { memory.add(self.start + from.start).copy_to(memory.add(self.start + to), from.len()) };
-    }
-
-    #[inline]
-    fn check(&self, part: &Range<usize>) {
-        assert!(part.start <= part.end && part.end <= self.len, "a part that is not in its block");
     }
 }
 

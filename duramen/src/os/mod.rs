@@ -11,6 +11,7 @@ pub(crate) mod direct;
 pub(crate) mod file;
 pub(crate) mod flush;
 pub(crate) mod fork;
+pub(crate) mod frames;
 pub(crate) mod identity;
 mod limits;
 pub(crate) mod lock;

@@ -146,7 +146,14 @@ pub(super) fn created(work: &mut Work, i: usize) {
     }
 }
 
+#[inline]
 pub(super) fn put(work: &mut Work, i: usize, key: &[u8], value: &Value<'_>) {
+    if work.ops.is_complete() {
+        note_put(work, i, key, value);
+    }
+}
+
+fn note_put(work: &mut Work, i: usize, key: &[u8], value: &Value<'_>) {
     match value {
         Value::Bytes(bytes) => {
             if let Some(ops) = note(work, PUT, i, key.len() + bytes.len()) {

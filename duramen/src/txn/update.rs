@@ -291,11 +291,12 @@ fn add_last(work: &mut Work, i: usize, key: &[u8], value: &Value<'_>) -> bool {
     let page = LeafMut::new(work.dirty.page_mut(step.page));
     let last = page.key(step.index);
     let is_of_other_size = matches!(table.orders.key, Order::Native) && last.len() != key.len();
-    if table.orders.key.cmp(last, key).is_ge() || is_of_other_size || !page.fits(key.len(), value.len()) {
+    if table.orders.key.cmp(last, key).is_ge() || is_of_other_size {
         return false;
     }
+    let Some(space) = page.push_plain(key, value.len(), &table.orders.key) else { return false };
+    value.write(space);
     step.index += 1;
-    value.write(page.insert_last(step.index, key, value.len(), CellKind::Plain, &table.orders.key));
     table.tree.entries += 1;
     work.epoch += 1;
     (*epoch, table.changed) = (work.epoch, work.epoch);

@@ -301,8 +301,10 @@ impl Work {
 
     /// What is open, and the writer's memory of it.
     pub(crate) fn store_and_writer(&mut self) -> Result<(&Arc<Store>, &mut Writer)> {
-        let writer = self.writer.as_deref_mut().ok_or(Error::TxnFailed)?;
-        Ok((&self.store, writer))
+        match self.writer.as_deref_mut() {
+            Some(writer) => Ok((&self.store, writer)),
+            None => Err(Error::TxnFailed),
+        }
     }
 
     /// The free space.

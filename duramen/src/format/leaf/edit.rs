@@ -89,15 +89,31 @@ impl<'a> LeafMut<'a> {
         &mut self.bytes[value]
     }
 
+    /// Puts a plain cell behind all others, which is where the order must want it; the value space, to be filled. None, and no
+    /// change, if other cells would have to be moved for it.
+    pub(crate) fn push_plain(mut self, key: &[u8], vlen: usize, order: &Order) -> Option<&'a mut [u8]> {
+        if self.gap() < heap_bytes(key.len(), vlen) + ENTRY {
+            return None;
+        }
+        let value = self.place(self.len(), key, vlen, CellKind::Plain, order);
+        Some(&mut self.bytes[value])
+    }
+
     /// Puts a cell at `i`; where its value is.
     fn add(&mut self, i: usize, key: &[u8], vlen: usize, kind: CellKind, order: &Order) -> Range<usize> {
-        let size = heap_bytes(key.len(), vlen);
         assert!(i <= self.len() && self.fits(key.len(), vlen), "a cell that does not fit was inserted");
-        debug_assert!(key.len() <= key_max(self.bytes.len()) && size + ENTRY <= max_inline(self.bytes.len()));
-        debug_assert!(kind.takes(vlen));
-        if self.gap() < size + ENTRY {
+        if self.gap() < heap_bytes(key.len(), vlen) + ENTRY {
             self.compact();
         }
+        self.place(i, key, vlen, kind, order)
+    }
+
+    /// As [`LeafMut::add`], in the gap, which has room for it.
+    #[inline]
+    fn place(&mut self, i: usize, key: &[u8], vlen: usize, kind: CellKind, order: &Order) -> Range<usize> {
+        let size = heap_bytes(key.len(), vlen);
+        debug_assert!(key.len() <= key_max(self.bytes.len()) && size + ENTRY <= max_inline(self.bytes.len()));
+        debug_assert!(kind.takes(vlen));
         self.shorten_prefix(key, order);
         let slot = Slot::new(self.push(size), key.len(), vlen, kind);
         self.bytes[slot.key()].copy_from_slice(key);

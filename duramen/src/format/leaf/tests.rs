@@ -397,3 +397,31 @@ fn an_empty_page_of_a_damaged_file_may_have_a_prefix() {
     let found = leaf.get(&Needle::new(b"key", &Order::Bytes), &Order::Bytes).unwrap();
     assert_eq!(found.map(|cell| cell.value), Some(&[1; 5][..]));
 }
+
+#[test]
+fn a_cell_pushed_is_one_inserted_behind_all_others() {
+    // Keys that share more and less, so that the prefix is shortened on the way.
+    let keys: Vec<Vec<u8>> = (0u32..4000).map(|i| (i * i).to_be_bytes().repeat(1 + i as usize % 3)).collect();
+    for order in [Order::Bytes, Order::Reversed] {
+        let mut keys = keys.clone();
+        keys.sort_by(|a, b| order.cmp(a, b));
+        keys.dedup();
+        let (mut pushed, mut inserted) = (vec![0; PAGE], vec![0; PAGE]);
+        LeafMut::init(&mut pushed);
+        LeafMut::init(&mut inserted);
+        let mut n = 0;
+        while let Some(space) = LeafMut::new(&mut pushed).push_plain(&keys[n], n % 20, &order) {
+            space.fill(n as u8);
+            LeafMut::new(&mut inserted).insert(n, &keys[n], n % 20, CellKind::Plain, &order).fill(n as u8);
+            n += 1;
+        }
+        assert!(n > 20 && pushed == inserted, "{n} cells");
+        let mut page = LeafMut::new(&mut pushed);
+        assert!(!page.fits(keys[n].len(), n % 20));
+        // What is free between other cells is not taken: they would have to be moved.
+        while !page.fits(keys[n].len(), 100) {
+            page.remove(n / 2);
+        }
+        assert_eq!(page.push_plain(&keys[n], 100, &order), None);
+    }
+}
