@@ -47,6 +47,8 @@ pub(super) struct Free {
     bounds: Vec<u16>,
     /// Runs that begin in so many blocks, the first ones, have hints. Bounds are there for all.
     noted: usize,
+    /// No page below this one is free.
+    floor: u64,
 }
 
 impl Default for Free {
@@ -61,6 +63,7 @@ impl Default for Free {
             longest: [0; CLASSES],
             bounds: Vec::new(),
             noted: usize::MAX,
+            floor: 0,
         }
     }
 }
@@ -196,6 +199,7 @@ impl Free {
         self.runs = self.runs + 1 - self.neighbours(extent);
         self.pages += extent.pages;
         self.bits.set(extent);
+        self.floor = self.floor.min(extent.start.0);
         self.note(extent.start.0);
     }
 
@@ -309,18 +313,25 @@ impl Free {
     /// The lowest run of at least `pages` pages.
     pub(super) fn lowest(&mut self, pages: u64) -> Option<Extent> {
         let wanted = bound(pages);
-        for block in 0..self.bounds.len() {
+        for block in to_usize(self.floor / BLOCK)..self.bounds.len() {
             if self.bounds[block] < wanted {
                 continue;
             }
             let (mut longest, end) = (0, (block as u64 + 1) * BLOCK);
-            for run in self.runs_from(block as u64 * BLOCK).take_while(|run| run.start.0 < end) {
-                if run.pages >= pages {
-                    return Some(run);
-                }
+            let mut runs = self.runs_from(self.floor.max(block as u64 * BLOCK)).take_while(|run| run.start.0 < end);
+            let found = runs.find(|run| {
                 longest = longest.max(run.pages);
+                run.pages >= pages
+            });
+            drop(runs);
+            let Some(run) = found else {
+                self.bounds[block] = bound(longest);
+                continue;
+            };
+            if pages == 1 {
+                self.floor = run.start.0;
             }
-            self.bounds[block] = bound(longest);
+            return Some(run);
         }
         None
     }
@@ -496,6 +507,14 @@ mod tests {
                 let left = runs(&free);
                 prop_assert_eq!(free.pages(), left.iter().map(|run| run.pages).sum::<u64>());
                 prop_assert_eq!((free.runs(), free.bits.count()), (left.len(), (free.pages(), left.len())));
+                // It knows no less once pages below those that it has found are free again.
+                let lowest = free.lowest(1);
+                prop_assert_eq!(lowest, left.first().copied());
+                if let Some(lowest) = lowest {
+                    free.remove(extent((lowest.start.0, 1)));
+                    prop_assert_eq!(free.lowest(1), runs(&free).first().copied());
+                    free.add(extent((lowest.start.0, 1)));
+                }
                 for &pages in &wanted {
                     let fits = || left.iter().copied().filter(|run| run.pages >= pages);
                     prop_assert_eq!(free.lowest(pages), fits().next());
