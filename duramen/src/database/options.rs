@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Database;
 use crate::error::{Error, Result};
+use crate::format::page::{PAGE_MAX, PAGE_MIN};
 use crate::readers::Wait;
 use crate::store::{Durability, MediumLayer, Settings, Store};
 use crate::txn::replay;
@@ -219,7 +220,7 @@ impl Options {
     /// another was put meanwhile.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         let bytes = self.settings.page_size;
-        if !bytes.is_power_of_two() || !(4096..=65536).contains(&bytes) {
+        if !bytes.is_power_of_two() || !(PAGE_MIN..=PAGE_MAX).contains(&bytes) {
             return Err(Error::Usage { what: "a page size must be a power of two from 4096 to 65536 bytes" });
         }
         let path = path.as_ref();

@@ -4,18 +4,20 @@
 
 use std::ops::Range;
 
-use crate::format::page;
+use crate::format::page::{self, PAGE_MIN};
 use crate::os::frames::Frames;
 use crate::width::{to_u32, to_usize};
 
 /// Most bytes of pages kept. What small commits touch is to fit into the processor's cache.
 const KEPT_BYTES: usize = 2 << 20;
-/// A transaction that takes more pages than this gives them back by a look at all there are.
-const LISTED_MAX: usize = 1024;
+/// Most pages taken that are listed: who takes more gives back all there are.
+const LISTED_MAX: usize = 2 * KEPT_BYTES / PAGE_MIN;
 /// Level of a page that is not in use.
 const FREE: u16 = u16::MAX;
 /// Level of a page that is kept.
 const KEPT: u16 = FREE - 1;
+/// Level of a page that is not in use any more: it is listed as taken. Those in use have lower ones.
+const RELEASED: u16 = KEPT - 1;
 /// Nesting levels, each told by a number below those.
 pub(super) const LEVELS_MAX: usize = 65_000;
 
@@ -27,7 +29,7 @@ pub(super) struct Arena {
     /// With the level that owns each page handed out so far.
     pages: Frames<u16>,
     free: Vec<u32>,
-    /// What was taken since the last reset, some of it more than once; all of it unless that is more than [`LISTED_MAX`].
+    /// What was taken since the last reset; all of it unless that is more than [`LISTED_MAX`].
     taken: Vec<u32>,
     /// Where the kept page is whose number has these lowest bits. Empty before the first is kept.
     kept: Box<[Option<u32>]>,
@@ -49,8 +51,10 @@ impl Arena {
     /// A page with any content; and where the chunk lies that was allocated for it, if one was.
     pub(super) fn create(&mut self, level: u16) -> (u32, Option<Range<*const u8>>) {
         if let Some(index) = self.free.pop() {
-            *self.pages.note_mut(index) = level;
-            self.note_taken(index);
+            let before = std::mem::replace(self.pages.note_mut(index), level);
+            if before != RELEASED {
+                self.note_taken(index);
+            }
             return (index, None);
         }
         let index = u32::try_from(self.pages.len()).expect("fewer than 2^32 dirty pages");
@@ -59,20 +63,30 @@ impl Arena {
     }
 
     fn note_taken(&mut self, index: u32) {
-        if self.taken.len() <= LISTED_MAX {
+        if self.is_all_listed() {
             self.taken.push(index);
         }
     }
 
     pub(super) fn release(&mut self, index: u32) {
-        *self.pages.note_mut(index) = FREE;
+        *self.pages.note_mut(index) = RELEASED;
         self.free.push(index);
     }
 
-    fn release_used(&mut self, index: u32) {
-        if *self.pages.note_mut(index) < KEPT {
-            self.release(index);
+    /// Takes a page back that is in use, or was.
+    fn take_back(&mut self, index: u32) {
+        let level = self.pages.note_mut(index);
+        if *level < RELEASED {
+            self.free.push(index);
         }
+        if *level != KEPT {
+            *level = FREE;
+        }
+    }
+
+    /// Whether the list of what was taken has all of it.
+    fn is_all_listed(&self) -> bool {
+        self.taken.len() <= LISTED_MAX
     }
 
     /// Bytes in a page.
@@ -102,12 +116,13 @@ impl Arena {
     #[inline]
     pub(super) fn get(&self, index: u32) -> Option<&[u8]> {
         let (&level, page) = self.pages.get(index)?;
-        (level < KEPT).then_some(page)
+        (level < RELEASED).then_some(page)
     }
 
     /// All pages in use.
     pub(super) fn in_use(&self) -> impl Iterator<Item = &[u8]> {
-        (0..to_u32(self.pages.len())).filter_map(|index| self.get(index))
+        let (listed, all) = if self.is_all_listed() { (&self.taken[..], 0) } else { (&[][..], self.pages.len()) };
+        listed.iter().copied().chain(0..to_u32(all)).filter_map(|index| self.get(index))
     }
 
     /// Copies a page's content over another's.
@@ -133,7 +148,10 @@ impl Arena {
         let place = self.kept_place(self.pages.get(index).expect("a page of the arena").1);
         *self.pages.note_mut(index) = KEPT;
         match self.kept[place].replace(index) {
-            Some(other) => self.release(other),
+            Some(other) => {
+                *self.pages.note_mut(other) = FREE;
+                self.free.push(other);
+            }
             None => self.kept_pages += 1,
         }
     }
@@ -153,13 +171,9 @@ impl Arena {
     /// Takes back what is in use; what is kept stays, unless so much was in use that it would be lost in it.
     pub(super) fn reset(&mut self) {
         let mut taken = std::mem::take(&mut self.taken);
-        debug_assert!(taken.len() > LISTED_MAX || self.used() <= taken.len());
         if self.pages.len() <= 2 * self.kept.len() {
-            if taken.len() > LISTED_MAX {
-                (0..to_u32(self.pages.len())).for_each(|index| self.release_used(index));
-            } else {
-                taken.iter().for_each(|&index| self.release_used(index));
-            }
+            debug_assert!(self.used() <= taken.len() && self.pages.len() <= LISTED_MAX);
+            taken.iter().for_each(|&index| self.take_back(index));
             taken.clear();
             self.taken = taken;
             return;

@@ -380,6 +380,8 @@ impl Dirty {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::format::page;
     use crate::ids::Pgno;
@@ -454,7 +456,7 @@ mod tests {
 
     #[test]
     fn a_reset_takes_back_all_that_was_made_however_much_was_freed_and_made_again() {
-        for freed in [0, 3, 1017, 1018, 1019, 5000] {
+        for (freed, made) in [(0, 7), (3, 7), (5000, 7), (0, 1022), (0, 1023), (0, 1024), (0, 1025), (9, 3000)] {
             let mut dirty = Dirty::new(4096);
             let kept = dirty.create();
             page::init(dirty.page_mut(kept), page::Kind::Leaf, 1);
@@ -464,13 +466,17 @@ mod tests {
                 let page = dirty.create();
                 dirty.free(page);
             }
-            for _ in 0..7 {
+            for _ in 0..made {
                 dirty.create();
             }
+            assert_eq!((dirty.singles().count(), dirty.pages()), (made, made as u64), "{freed}");
             dirty.reset();
-            assert!(dirty.is_empty(), "{freed}");
-            let again: Vec<u32> = (0..7).map(|_| dirty.create().dirty_index()).collect();
-            assert!(again.iter().all(|index| (1..8).contains(index)), "{freed}: {again:?}");
+            assert!(dirty.is_empty() && dirty.singles().count() == 0, "{freed}, {made}");
+            let again: BTreeSet<u32> = (0..made).map(|_| dirty.create().dirty_index()).collect();
+            // The kept page is given up where much was made.
+            let first = u32::from(made < 1024);
+            assert!(again.iter().copied().eq(first..first + made as u32), "{freed}, {made}: {again:?}");
+            assert_eq!(dirty.singles().count(), made, "{freed}");
         }
     }
 

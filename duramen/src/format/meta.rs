@@ -11,6 +11,7 @@ use crate::error::Damage;
 use crate::ids::{Pgno, Txnid};
 
 use super::hash::hash;
+use super::page::{PAGE_MAX, PAGE_MIN};
 use super::record::{self, Tree};
 
 /// Bytes of a meta slot.
@@ -240,7 +241,7 @@ impl Meta {
             (true, false) => {}
         }
         let page_size = short(12);
-        if !(4096..=65536).contains(&page_size) || !page_size.is_power_of_two() {
+        if !(PAGE_MIN..=PAGE_MAX).contains(&(page_size as usize)) || !page_size.is_power_of_two() {
             return Err(damaged("a meta page with an impossible page size"));
         }
         let tail = usize::try_from(word(192)).ok().filter(|&bytes| bytes <= TAIL_MAX);

@@ -29,6 +29,8 @@ pub(crate) const HEADER: usize = 40;
 /// Bytes before a run's payload: the header, and zeros up to where a cache line begins. So a large value lies as aligned as
 /// anybody may want it, who works on it in place.
 pub(crate) const RUN_HEADER: usize = 64;
+/// Smallest page size.
+pub(crate) const PAGE_MIN: usize = 4096;
 /// Largest page size.
 pub(crate) const PAGE_MAX: usize = 65536;
 
