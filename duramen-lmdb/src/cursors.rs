@@ -31,7 +31,7 @@ impl Cursors {
     #[inline]
     pub(crate) fn range(&self, dbi: u32) -> Range<usize> {
         let start = self.list.partition_point(|&(other, _)| other < dbi);
-        let len = self.list[start..].iter().take_while(|&&(other, _)| other == dbi).count();
+        let len = self.list[start..].partition_point(|&(other, _)| other == dbi);
         start..start + len
     }
 

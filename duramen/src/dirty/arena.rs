@@ -95,7 +95,7 @@ impl Arena {
         self.pages.size()
     }
 
-    /// A page to be changed.
+    /// A page to be changed; others may still be looked at.
     #[inline]
     pub(super) fn page_mut(&mut self, index: u32) -> &mut [u8] {
         self.pages.bytes_mut(index)

@@ -4,8 +4,9 @@
 //!
 //! # Safety
 //! A frame's memory is a part of a chunk that no other frame has. It stays where it is as long as the frames do, and nobody else
-//! has it: who borrows the frames borrows it. A chunk's address is taken once, since each time it is taken from the chunk those
-//! that were taken before go bad.
+//! has it: who borrows the frames borrows it. What is handed out is made of the frame's own address alone: who has one mutably
+//! says nothing of the others, to which somebody may still have references. A chunk's address is taken once, since each time it is
+//! taken from the chunk those that were taken before go bad.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
