@@ -28,7 +28,7 @@ pub(crate) struct Horizon {
 
 /// Cache lines at a page's start that a search reads without waiting for one to choose the next: in a leaf of records
 /// of some hundred bytes that is the header, all heads and all slots.
-const SEARCHED_LINES: usize = 7;
+pub(crate) const SEARCHED_LINES: usize = 7;
 
 /// From so many pages on a run is longer than what the kernel reads ahead at a time.
 const LONG_RUN: u64 = 64;

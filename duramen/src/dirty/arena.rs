@@ -89,6 +89,12 @@ impl Arena {
         self.taken.len() <= LISTED_MAX
     }
 
+    /// Whether there is more than fits into the processor's caches.
+    #[inline]
+    pub(super) fn outgrows_caches(&self) -> bool {
+        self.pages.len() * self.page_size() > 2 * KEPT_BYTES
+    }
+
     /// Bytes in a page.
     #[inline]
     pub(super) fn page_size(&self) -> usize {

@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::format::page::Child;
 use crate::ids::{Extent, Txnid};
 use crate::pieces;
+use crate::prefetch::{LINE, prefetch};
 use crate::width::{to_u16, to_u32, to_usize};
 use arena::{Arena, LEVELS_MAX};
 
@@ -178,6 +179,15 @@ impl Dirty {
     #[inline]
     pub(crate) fn page(&self, index: u32) -> Option<&[u8]> {
         self.arena.get(index)
+    }
+
+    /// Fetches the page's first lines, if there are so many dirty pages that the processor's caches may not have them.
+    #[inline]
+    pub(crate) fn prefetch(&self, child: Child, lines: usize) {
+        if self.arena.outgrows_caches() {
+            let page = self.page(child.dirty_index()).unwrap_or_default();
+            (0..lines).for_each(|line| prefetch(page, line * LINE));
+        }
     }
 
     #[inline]

@@ -21,6 +21,7 @@ use crate::format::overflow::Stub;
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Pgno};
 use crate::order::Order;
+use crate::prefetch::LINE;
 use crate::space::Lane;
 use crate::store::Durability;
 use crate::tree::duplicates::Orders;
@@ -115,7 +116,10 @@ impl Placer {
         let mut whole = true;
         let branch = open_branch(work, child, level)?;
         let dirty: SmallVec<[(usize, Child); FEW]> = branch.dirty_children().collect();
-        for (i, old) in dirty {
+        for (nth, &(i, old)) in dirty.iter().enumerate() {
+            if let Some(&(_, next)) = dirty.get(nth + 1) {
+                work.dirty.prefetch(next, page::PAGE_MIN / LINE);
+            }
             let new = self.page(work, old, level - 1, orders)?;
             BranchMut::new(work.page_mut(child)).set_child(i, new);
             whole &= !new.is_dirty();

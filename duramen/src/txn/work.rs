@@ -22,7 +22,7 @@ use crate::format::overflow::{self, Stub};
 use crate::format::page::{self, Child, Kind, RUN_HEADER};
 use crate::ids::{Extent, Txnid};
 use crate::late::Late;
-use crate::pager::Horizon;
+use crate::pager::{Horizon, SEARCHED_LINES};
 use crate::store::space_log::Ledger;
 use crate::store::{Durability, Store, Writer};
 use crate::tree::duplicates::Orders;
@@ -501,7 +501,9 @@ impl Pages for Work {
 
     #[inline]
     fn prefetch(&self, child: Child) {
-        if !child.is_dirty() {
+        if child.is_dirty() {
+            self.dirty.prefetch(child, SEARCHED_LINES);
+        } else {
             self.store.pager.prefetch(child.pgno(), self.horizon);
         }
     }
@@ -515,7 +517,9 @@ impl Pages for Work {
     /// The whole of it: it is copied. What is left to be fetched comes while the search goes on.
     #[inline]
     fn prefetch_to_change(&self, child: Child) {
-        if !child.is_dirty() {
+        if child.is_dirty() {
+            self.dirty.prefetch(child, SEARCHED_LINES);
+        } else {
             self.store.pager.prefetch_whole(child.pgno(), self.horizon);
         }
     }
