@@ -55,9 +55,24 @@ impl State {
             return None;
         }
         let (pair, inner) = match op {
-            Op::Next | Op::NextDup if kind.duplicates => (cursor.next_duplicate_at_hand()?, ON),
-            Op::Next => (cursor.next_key_at_hand()?, ON),
+            Op::Next if !kind.duplicates => (cursor.next_key_at_hand()?, ON),
             Op::Prev if !kind.duplicates => (cursor.prev_key_at_hand()?, ON_FROM_BEHIND),
+            Op::Next | Op::NextDup => (cursor.next_duplicate_at_hand()?, ON),
+            Op::Prev | Op::PrevDup => (cursor.prev_duplicate_at_hand()?, ON),
+            _ => return None,
+        };
+        self.inner = inner;
+        Some(Item::of(pair))
+    }
+
+    /// As [`State::glance`], which has found nothing, but for the steps of most walks.
+    #[inline(always)]
+    fn glance_on(&mut self, kind: Kind, op: Op) -> Option<Item> {
+        let Walk::Read(cursor) = &mut self.walk else { return None };
+        let (pair, inner) = match op {
+            Op::Next if kind.duplicates => (cursor.next_at_hand()?, ON),
+            Op::Prev if kind.duplicates => (cursor.prev_at_hand()?, ON_FROM_BEHIND),
+            Op::GetCurrent => return cursor.current_at_hand().map(Item::of),
             _ => return None,
         };
         self.inner = inner;
@@ -74,20 +89,23 @@ impl State {
         if !is_plain(self.outer, self.inner, kind) {
             return None;
         }
+        if let Some(item) = self.glance_on(kind, op) {
+            return Some(Ok(item));
+        }
         let walk = &mut self.walk;
         // What is found; the marks `eof` if that is nothing; the value's marks if it is an entry.
         let (found, at_end, inner) = match op {
             Op::GetCurrent => return told(step!(walk, txn, current)),
             Op::Next if kind.duplicates => (step!(walk, txn, next), (true, true), ON),
-            Op::Next | Op::NextNodup => (step!(walk, txn, next_key, next_beyond), (true, self.inner.eof), ON),
+            Op::Next => (step!(walk, txn, next_key, next_beyond), (true, self.inner.eof), ON),
+            Op::NextNodup => (step!(walk, txn, next_key), (true, self.inner.eof), ON),
             Op::NextDup if kind.duplicates => (step!(walk, txn, next_duplicate), (false, true), ON),
             Op::Prev if kind.duplicates => match step!(walk, txn, prev_duplicate) {
                 Ok(None) => (step!(walk, txn, prev_key), (false, false), ON_FROM_BEHIND),
                 found => (found, (false, false), ON),
             },
-            Op::Prev | Op::PrevNodup => {
-                (step!(walk, txn, prev_key, prev_beyond), (false, self.inner.eof), ON_FROM_BEHIND)
-            }
+            Op::Prev => (step!(walk, txn, prev_key, prev_beyond), (false, self.inner.eof), ON_FROM_BEHIND),
+            Op::PrevNodup => (step!(walk, txn, prev_key), (false, self.inner.eof), ON_FROM_BEHIND),
             Op::PrevDup if kind.duplicates => (step!(walk, txn, prev_duplicate), (false, false), ON),
             _ => return None,
         };

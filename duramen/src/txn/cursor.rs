@@ -302,6 +302,12 @@ impl<'t> Cursor<'t> {
         self.step_anyhow(Step::Key, Direction::Backwards)
     }
 
+    /// What [`Cursor::current`] finds, if that lies whole in the leaf that the cursor walks in. `None` says nothing.
+    #[inline(always)]
+    pub fn current_at_hand(&self) -> Option<Pair<'t>> {
+        self.near.as_ref()?.current(&self.position)
+    }
+
     /// Each movement has its own copy, in which most of the questions are answered.
     #[inline(always)]
     fn step(&mut self, step: Step, direction: Direction) -> Result<Option<Pair<'t>>> {
@@ -324,7 +330,9 @@ impl<'t> Cursor<'t> {
         if self.leads_out(step, direction) {
             return self.step_out(direction);
         }
-        match self.step_near(step, direction) {
+        // With duplicates it would have been at hand.
+        let may_be_near = self.near.as_ref().is_some_and(|near| !near.has_duplicates());
+        match may_be_near.then(|| self.step_near(step, direction)).flatten() {
             Some(cell) if cell.kind != CellKind::Overflow => Ok(Some((cell.key, cell.value))),
             Some(cell) => self.load(&cell),
             None => self.step_far(step, direction),
