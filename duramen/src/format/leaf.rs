@@ -160,6 +160,12 @@ impl Slot {
         }
     }
 
+    /// Of what is read so, the offset.
+    #[inline]
+    fn at_mut(bytes: &mut [u8; SLOT]) -> &mut [u8; 2] {
+        bytes.first_chunk_mut().expect("it has more")
+    }
+
     fn bytes(self) -> [u8; SLOT] {
         let word = to_u32(self.klen) | (self.code >> 1) << 14 | to_u32(self.vlen) << 16 | (self.code & 1) << 31;
         let ([a, b], [c, d, e, f]) = (to_u16(self.at).to_le_bytes(), word.to_le_bytes());

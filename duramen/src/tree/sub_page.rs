@@ -61,8 +61,7 @@ impl<'a> SubPage<'a> {
         if self.item > 0 {
             return i * self.item..(i + 1) * self.item;
         }
-        let start = if i == 0 { 0 } else { self.end(i - 1) };
-        self.body + start..self.body + self.end(i)
+        self.body + self.begin(i)..self.body + self.end(i)
     }
 
     /// Fixed-size values side by side.
@@ -86,7 +85,10 @@ impl<'a> SubPage<'a> {
 
     /// Whether searches find what is here: the values are inside, and rise, if their order can be told.
     pub(super) fn check(&self, order: Option<&Order>) -> Result<(), Damage> {
-        self.split(0)?;
+        self.body()?;
+        if !(0..self.len).all(|i| self.begin(i) <= self.begin(i + 1)) {
+            return Err(OUTSIDE);
+        }
         let values = self.values()?;
         match order {
             Some(order) if !values.is_sorted_by(|a, b| order.cmp(a, b).is_lt()) => {
@@ -102,29 +104,40 @@ impl<'a> SubPage<'a> {
 
     /// The sub-page with one value more, before value `i`.
     pub(super) fn with(&self, i: usize, value: &[u8]) -> Result<Vec<u8>, Damage> {
-        let (bytes, at) = self.split(i)?;
+        let (bytes, at) = (self.body()?, self.begin(i));
+        let (before, behind) = bytes.split_at_checked(at).ok_or(OUTSIDE)?;
         let mut out = Vec::with_capacity(self.bytes.len() + value.len() + 2);
         if self.item == 0 {
-            out.extend(to_u16(self.len + 1).to_le_bytes());
-            let mut end = |end: usize| out.extend(to_u16(end).to_le_bytes());
-            (0..i).for_each(|i| end(self.end(i)));
-            end(at + value.len());
-            (i..self.len).for_each(|i| end(self.end(i) + value.len()));
+            out.extend_from_slice(&to_u16(self.len + 1).to_le_bytes());
+            out.extend_from_slice(self.ends[..i].as_flattened());
+            let more = out.len();
+            out.extend_from_slice(&to_u16(at).to_le_bytes());
+            out.extend_from_slice(self.ends[i..].as_flattened());
+            move_ends(out[more..].as_chunks_mut().0, to_u16(value.len()));
         }
-        for part in [&bytes[..at], value, &bytes[at..]] {
-            out.extend_from_slice(part);
-        }
+        [before, value, behind].into_iter().for_each(|part| out.extend_from_slice(part));
         Ok(out)
     }
 
-    /// The values' bytes, and where in them value `i` begins.
-    fn split(&self, i: usize) -> Result<(&'a [u8], usize), Damage> {
-        if self.item > 0 {
-            return Ok((self.bytes, i * self.item));
+    /// Where in the values' bytes value `i` begins, or the last one ends.
+    fn begin(&self, i: usize) -> usize {
+        match i {
+            _ if self.item > 0 => i * self.item,
+            0 => 0,
+            _ => self.end(i - 1),
         }
-        let ends = |i: usize| if i == 0 { 0 } else { self.end(i - 1) };
-        let bytes = self.bytes[self.body..].get(..ends(self.len)).ok_or(OUTSIDE)?;
-        if (0..self.len).all(|i| ends(i) <= ends(i + 1)) { Ok((bytes, ends(i))) } else { Err(OUTSIDE) }
+    }
+
+    /// The values' bytes.
+    fn body(&self) -> Result<&'a [u8], Damage> {
+        self.bytes[self.body..].get(..self.begin(self.len)).ok_or(OUTSIDE)
+    }
+}
+
+/// Moves what stands behind these ends by so many bytes, modulo 2^16.
+fn move_ends(ends: &mut [[u8; 2]], by: u16) {
+    for end in ends {
+        *end = u16::from_le_bytes(*end).wrapping_add(by).to_le_bytes();
     }
 }
 
@@ -148,9 +161,7 @@ pub(super) fn take_out(bytes: &mut [u8], item: usize, i: usize) -> Result<usize,
     }
     let ends = bytes[2..body].as_chunks_mut::<2>().0;
     ends.copy_within(i + 1.., i);
-    for end in &mut ends[i..len - 1] {
-        *end = u16::from_le_bytes(*end).wrapping_sub(to_u16(gone.len())).to_le_bytes();
-    }
+    move_ends(&mut ends[i..len - 1], to_u16(gone.len()).wrapping_neg());
     bytes.copy_within(body..gone.start, body - 2);
     bytes.copy_within(gone.end..end, gone.start - 2);
     bytes[..2].copy_from_slice(&to_u16(len - 1).to_le_bytes());
@@ -199,11 +210,31 @@ mod tests {
     }
 
     #[test]
+    fn a_sub_page_with_a_value_more_is_what_is_made_of_all() {
+        let varying: &[&[u8]] = &[b"", b"a", b"bcd", b"ef", b"ghijk"];
+        let fixed: &[&[u8]] = &[b"ab", b"cd", b"ef", b"gh"];
+        for (values, item) in [(varying, 0), (fixed, 2)] {
+            for i in 0..values.len() {
+                let mut others = values.to_vec();
+                let value = others.remove(i);
+                let bytes = encode(&others, item);
+                let with = SubPage::open(&bytes, item).unwrap().with(i, value).unwrap();
+                assert_eq!(with, encode(values, item), "value {i}");
+            }
+        }
+    }
+
+    #[test]
     fn a_sub_page_whose_values_are_out_of_place_is_damage() {
         let whole = encode(&[b"first", b"second", b"third"], 0);
         for (place, end) in [(2, 200), (4, 200), (6, 200), (4, 2), (6, 7)] {
             let mut bytes = whole.clone();
             bytes[place] = end;
+            let sub = SubPage::open(&bytes, 0).unwrap();
+            assert!(sub.check(None).is_err() && sub.values().is_err(), "{place}: {end}");
+            // What it does not look at stays as it is, and is found when that is read.
+            let with = sub.with(2, b"new").and_then(|bytes| SubPage::open(&bytes, 0)?.values().map(drop));
+            assert!(with.is_err(), "{place}: {end}");
             assert!(take_out(&mut bytes, 0, 1).is_err(), "{place}: {end}");
         }
     }

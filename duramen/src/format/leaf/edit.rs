@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::error::Damage;
 use crate::order::Order;
+use crate::width::to_u16;
 
 use super::super::heads::Head;
 use super::super::page::{self, HEADER, Kind, TOO_MANY};
@@ -322,12 +323,11 @@ impl<'a> LeafMut<'a> {
         let start = self.heap_start();
         self.bytes.copy_within(start..cell.key().end, start - more);
         page::set_heap(self.bytes, page::heap(self.bytes) + more);
-        let slots = self.slots();
+        let (slots, last, by) = (self.slots(), to_u16(cell.at), to_u16(more));
         for bytes in self.bytes[slots].as_chunks_mut::<SLOT>().0 {
-            let slot = Slot::read(*bytes);
-            if slot.at <= cell.at {
-                *bytes = Slot { at: slot.at - more, ..slot }.bytes();
-            }
+            let place = Slot::at_mut(bytes);
+            let at = u16::from_le_bytes(*place);
+            *place = if at <= last { at - by } else { at }.to_le_bytes();
         }
         cell.at - more
     }
