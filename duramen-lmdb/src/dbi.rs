@@ -74,8 +74,7 @@ fn open_named(txn: &mut Txn, name: &[u8], flags: u32) -> Result<u32> {
     if name.is_empty() {
         return Err(BAD_VALSIZE);
     }
-    let stats = if txn.is_reader() { txn.snapshot()?.table_stats(name)? } else { txn.writer()?.table_stats(name)? };
-    let flags = match stats {
+    let flags = match txn.table_stats(name)? {
         Some(stats) => dbs::flags_of(&stats),
         None if flags & db::CREATE == 0 => return Err(NOTFOUND),
         None if txn.is_reader() => return Err(env.read_only()),

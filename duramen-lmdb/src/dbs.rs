@@ -181,7 +181,7 @@ fn vacancy(slots: &[Slot], max: u32) -> Result<u32> {
 
 fn is_visible(slot: &Slot, txn: &Txn) -> bool {
     let is_own_or_public = if slot.owner == 0 { slot.since <= txn.began() } else { txn.descends_from(slot.owner) };
-    let is_seen = is_own_or_public || slot.commits && !txn.is_reader();
+    let is_seen = is_own_or_public || slot.commits && (!txn.is_reader() || txn.is_within());
     let was_seen =
         || slot.before.is_some_and(|(since, until)| txn.is_reader() && (since..=until).contains(&txn.began()));
     slot.name.is_some() && (is_seen || was_seen())

@@ -48,11 +48,7 @@ impl Txn {
 
     /// Whether a key of the main table is a table's name.
     pub(crate) fn is_name(&mut self, key: &[u8]) -> bool {
-        let stats = match self.is_reader() {
-            true => self.snapshot().map(|snapshot| snapshot.table_stats(key)),
-            false => self.writer().map(|writer| writer.table_stats(key)),
-        };
-        matches!(stats, Ok(Ok(Some(_))))
+        matches!(self.table_stats(key), Ok(Some(_)))
     }
 
     /// A key that the program looks for, as it is stored.

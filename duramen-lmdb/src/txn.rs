@@ -12,6 +12,7 @@
 #![allow(unsafe_code)]
 
 mod left;
+mod readers;
 mod tables;
 
 use std::ffi::c_uint;
@@ -33,6 +34,8 @@ use crate::names_of_tables::Names;
 use crate::spares::Spares;
 use crate::threads::Place;
 pub(crate) use left::Alive;
+use readers::Readers;
+pub(crate) use readers::View;
 use tables::Functions;
 pub(crate) use tables::{Db, Target};
 
@@ -86,6 +89,9 @@ pub struct Txn {
     place: Option<Place>,
     snapshot: Option<Snapshot<'static>>,
     writer: Option<WriteTxn<'static>>,
+    /// The engine's transaction that it reads in, if it is one of the readers of its parent.
+    within: *const WriteTxn<'static>,
+    readers: Readers,
     /// What the thread that writes leaves with.
     owner: u64,
     pub(crate) budget: Budget,
@@ -128,6 +134,8 @@ impl Txn {
             place: None,
             snapshot: None,
             writer: None,
+            within: ptr::null(),
+            readers: Readers::default(),
             owner: 0,
             budget: Budget::default(),
             scratch: Vec::new(),
@@ -151,8 +159,12 @@ impl Txn {
 
     /// Whether the transaction of this id is this one, or one that it is nested in.
     pub(crate) fn descends_from(&self, id: usize) -> bool {
-        // SAFETY: see the module's head; parents outlive their children.
-        self.id() == id || unsafe { self.parent.as_ref() }.is_some_and(|parent| parent.descends_from(id))
+        let mut txn = ptr::from_ref(self);
+        while !txn.is_null() && txn.addr() != id {
+            // SAFETY: see the module's head; parents outlive their children.
+            txn = unsafe { (*txn).parent };
+        }
+        !txn.is_null()
     }
 
     #[inline]
@@ -181,10 +193,6 @@ impl Txn {
             txn = unsafe { &mut *txn.parent };
         }
         txn.writer.as_mut().ok_or(BAD_TXN)
-    }
-
-    pub(crate) fn snapshot(&self) -> Result<&Snapshot<'static>> {
-        self.snapshot.as_ref().ok_or(BAD_TXN)
     }
 
     /// An error after which the transaction can only be aborted makes it so.
@@ -405,6 +413,9 @@ impl Txn {
         if self.is_reader() {
             self.end_reading();
             self.end_handles(env, keep);
+            if self.is_within() {
+                self.leave();
+            }
             return Ok(());
         }
         let keep_it = keep && self.flags & FAILED == 0;
@@ -436,8 +447,10 @@ impl Txn {
         if !keep {
             return env.dbs.close_own(self, &opened);
         }
+        // Handles of one that reads become everybody's, whatever it is nested in.
+        let parent = if self.is_reader() { ptr::null_mut() } else { self.parent };
         // SAFETY: see the module's head.
-        let parent = unsafe { self.parent.as_mut() };
+        let parent = unsafe { parent.as_mut() };
         env.dbs.publish(self, &opened, parent.as_deref());
         if let Some(parent) = parent {
             parent.opened.extend(opened);
@@ -480,6 +493,12 @@ pub(crate) unsafe fn begin(env: *mut Env, parent: *mut Txn, flags: c_uint, out: 
         return Err(env.read_only());
     }
     // SAFETY: see the module's head.
+    if !parent.is_null() && flags & flag::RDONLY != 0 && env.is_of(Interface::V1_0) && !unsafe { is_reader(parent) } {
+        // SAFETY: as above.
+        *out = unsafe { begin_within(env, parent, flags)? };
+        return Ok(());
+    }
+    // SAFETY: as above.
     let inherited = unsafe { parent.as_ref() }.map_or(Ok(0), |parent| inherited_from(parent, env, flags))?;
     let spare = if parent.is_null() { spares(env, flags).take() } else { None };
     let mut txn = spare.unwrap_or_else(|| Box::new(Txn::new(env, parent, 0)));
@@ -496,6 +515,20 @@ pub(crate) unsafe fn begin(env: *mut Env, parent: *mut Txn, flags: c_uint, out: 
         unsafe { left::list(*out) };
     }
     Ok(())
+}
+
+/// Whether a transaction reads. Others may begin to read in it at this moment.
+unsafe fn is_reader(txn: *mut Txn) -> bool {
+    // SAFETY: promised by the caller; this flag never changes.
+    unsafe { (*txn).flags & flag::RDONLY != 0 }
+}
+
+/// Begins to read in a transaction that writes.
+unsafe fn begin_within(env: &Env, parent: *mut Txn, flags: u32) -> Result<*mut Txn> {
+    let mut txn = Box::new(Txn::new(env, parent, flags));
+    // SAFETY: promised by the caller. It never moves, being in a box.
+    unsafe { txn.begin_within()? };
+    Ok(Box::into_raw(txn))
 }
 
 /// The flags that a nested transaction has from its parent, if that may have one with these.
@@ -529,9 +562,13 @@ unsafe fn end(txn: *mut Txn, keep: bool) -> Result {
     // SAFETY: see the module's head.
     let ended = unsafe { of(txn)? };
     let (child, _through) = (ended.child, (!ended.is_reader()).then(Uncancelled::new));
+    while let Some(reader) = ended.reader() {
+        // SAFETY: as above; one that has ended is its parent's no more.
+        unsafe { end(reader, keep)? };
+    }
     let children = match child.is_null() {
         true => Ok(()),
-        // SAFETY: as above; a child that has ended is its parent's no more.
+        // SAFETY: as above.
         false => unsafe { end(child, keep) },
     };
     // SAFETY: it came from a box, and the program uses it no more.
@@ -567,7 +604,7 @@ pub(crate) unsafe fn abort(txn: *mut Txn) {
 pub(crate) unsafe fn reset(txn: *mut Txn) {
     // SAFETY: see the module's head.
     let Ok(txn) = (unsafe { of(txn) }) else { return };
-    if !txn.is_reader() || txn.flags & FINISHED != 0 {
+    if !txn.is_reader() || txn.is_within() || txn.flags & FINISHED != 0 {
         return;
     }
     txn.release(Cursor::rest);

@@ -9,9 +9,9 @@
 
 use std::ptr;
 
-use duramen::{DetachedTable, Snapshot, Table, TableId, TableMut, WriteTxn};
+use duramen::{DetachedTable, Table, TableId, TableMut, TableStats, WriteTxn};
 
-use super::{BLOCKED, FINISHED, Txn};
+use super::{BLOCKED, FINISHED, Txn, View};
 use crate::abi::{CORE_DBS, MAIN_DBI, MdbCmp};
 use crate::dbs::{self, Slot};
 use crate::errors::{BAD_TXN, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
@@ -101,6 +101,11 @@ impl Txn {
         Ok((flags, self.functions.of))
     }
 
+    /// What the table of this name consists of, if there is one.
+    pub(crate) fn table_stats(&mut self, name: &[u8]) -> Result<Option<TableStats>> {
+        if self.is_reader() { self.view()?.table_stats(name) } else { Ok(self.writer()?.table_stats(name)?) }
+    }
+
     /// What a handle stands for, to be written to.
     #[inline]
     pub(crate) fn target(&mut self, dbi: u32) -> Result<Target> {
@@ -147,9 +152,10 @@ impl Txn {
         if self.flags & BLOCKED != 0 {
             return Err(if self.flags & FINISHED != 0 { EINVAL } else { BAD_TXN });
         }
-        let snapshot = self.snapshot_for_tables()?;
+        let view = self.view()?;
         let db = &mut self.dbs[dbi as usize];
         if let Db::Known(table, flags) = db
+            && let View::Snapshot(snapshot) = view
             && let Some(table) = snapshot.attach(table)
         {
             *db = Db::Read(table, *flags);
@@ -158,25 +164,20 @@ impl Txn {
         self.look_up(dbi)
     }
 
-    fn snapshot_for_tables(&self) -> Result<&'static Snapshot<'static>> {
-        // SAFETY: the snapshot is in a box that does not move, and tables are dropped before it changes or goes.
-        Ok(unsafe { &*ptr::from_ref(self.snapshot()?) })
-    }
-
     fn find_to_read(&self, dbi: u32, slot: &Slot) -> Result<Db> {
-        let snapshot = self.snapshot_for_tables()?;
+        let view = self.view()?;
         if dbi == MAIN_DBI {
-            let options = dbs::options_as_made(&snapshot.main_stats(), slot);
-            let table = snapshot.main_table_with(&options)?;
+            let options = dbs::options_as_made(&view.main_stats(), slot);
+            let table = view.main_table(&options)?;
             let flags = dbs::flags_of(&table.stats()) | if table.is_empty() { slot.flags } else { 0 };
             return Ok(Db::Read(table, flags));
         }
         let name = slot.name.as_deref().unwrap_or_default();
-        let table = match snapshot.find_table(name, None) {
+        let table = match view.find_table(name, None) {
             // Its order is a function of the program's.
             Err(duramen::Error::TableOptions { .. }) => {
-                let Some(stats) = snapshot.table_stats(name)? else { return Ok(Db::Missing(slot.flags)) };
-                snapshot.find_table(name, Some(&dbs::options_as_made(&stats, slot)))?
+                let Some(stats) = view.table_stats(name)? else { return Ok(Db::Missing(slot.flags)) };
+                view.find_table(name, Some(&dbs::options_as_made(&stats, slot)))?
             }
             found => found?,
         };

@@ -84,22 +84,31 @@ fn the_library_is_loaded_and_unloaded_as_lmdbs_is() -> Result {
     assert_same("loading")
 }
 
-#[test]
-fn what_lmdb_one_has_beyond_is_there_or_refused() -> Result {
+/// A program for LMDB 1.0, which prints nothing but failures and ends with their number.
+fn assert_kept_by_one(name: &str) -> Result {
     let directory = tempfile::tempdir()?;
-    let program = directory.path().join("later");
+    let program = directory.path().join(name);
     run(compiler()
-        .arg("-DMDB_INTERFACE=1")
-        .arg("-I")
+        .args(["-DMDB_INTERFACE=1", "-pthread", "-I"])
         .arg(root().join("duramen-lmdb/include"))
         .arg("-o")
         .arg(&program)
-        .arg(source("later"))
+        .arg(source(name))
         .arg("-L")
         .arg(libraries())
         .arg("-l:liblmdb.so.1"));
     run(Command::new(&program).arg(directory.path()).env("LD_LIBRARY_PATH", libraries()));
     Ok(())
+}
+
+#[test]
+fn what_lmdb_one_has_beyond_is_there_or_refused() -> Result {
+    assert_kept_by_one("later")
+}
+
+#[test]
+fn transactions_read_in_one_that_writes_as_lmdb_one_has_it() -> Result {
+    assert_kept_by_one("readers")
 }
 
 #[test]

@@ -232,6 +232,23 @@ impl<'p> WriteTxn<'p> {
         Ok(catalog::record(work, name.as_ref())?.map(|tree| stats_of(&tree, work.page_size())))
     }
 
+    /// A table by its name, as it stands, to be read: as it is, or only with these options. Several threads may do so at the
+    /// same time.
+    pub fn view_table(&self, name: impl AsRef<[u8]>, options: Option<&TableOptions>) -> Result<Option<Table<'_>>> {
+        let (work, name) = (self.work(), name.as_ref());
+        work.check()?;
+        let Some(tree) = catalog::record(work, name)? else { return Ok(None) };
+        let orders = catalog::orders_of(name, &tree, options)?;
+        Ok(Some(Table::new(Source::Work(work), tree, orders)))
+    }
+
+    /// The main table as it stands, to be read, with the functions of its custom orders.
+    pub fn view_main(&self, options: &TableOptions) -> Result<Table<'_>> {
+        let (work, main) = (self.work(), self.work().tables[0].tree);
+        work.check()?;
+        Ok(Table::new(Source::Work(work), main, catalog::orders_of(b"", &main, Some(options))?))
+    }
+
     /// What the main table consists of.
     pub fn main_stats(&self) -> TableStats {
         stats_of(&self.work().tables[0].tree, self.work().page_size())

@@ -381,6 +381,40 @@ fn one_table_is_entered_in_the_main_table_and_others_are_not() -> Result<()> {
 }
 
 #[test]
+fn threads_read_tables_as_a_write_transaction_has_them() -> Result<()> {
+    let (_dir, db) = scratch();
+    db.update(|txn| txn.table("old")?.put(b"old", b"committed"))?;
+    let mut txn = db.begin_write()?;
+    txn.table("old")?.put(b"new", [7; 20_000])?;
+    txn.table("new")?.put(b"key", b"value")?;
+    assert!(txn.find_table("gone", None)?.is_none() && txn.drop_table("old")?);
+    for i in 0..5000_u32 {
+        txn.table("many")?.put(i.to_be_bytes(), b"an entry that takes some room")?;
+    }
+    let read = || -> Result<()> {
+        assert!(txn.view_table("old", None)?.is_none() && txn.view_table("gone", None)?.is_none());
+        assert_eq!(txn.view_table("new", None)?.expect("it was made").get(b"key")?, Some(&b"value"[..]));
+        let options = TableOptions::new().order(Order::Reversed);
+        assert!(matches!(txn.view_table("many", Some(&options)), Err(Error::TableOptions { .. })));
+        let many = txn.view_table("many", None)?.expect("it was made");
+        let mut cursor = many.cursor();
+        for i in (0..5000_u32).rev() {
+            assert_eq!(cursor.prev()?.map(|(key, _)| key), Some(&i.to_be_bytes()[..]));
+        }
+        assert!(cursor.prev()?.is_none() && many.get(5000_u32.to_be_bytes())?.is_none());
+        assert!(txn.view_main(&TableOptions::new())?.is_empty(), "no table is entered yet");
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..4).map(|_| scope.spawn(read)).collect();
+        readers.into_iter().try_for_each(|reader| reader.join().expect("a reader's assertion"))
+    })?;
+    txn.commit()?;
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
 fn a_cursor_knows_by_heart_where_it_may_stand() -> Result<()> {
     let (_dir, db) = scratch();
     let mut txn = db.begin_write()?;
