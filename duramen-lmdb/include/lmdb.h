@@ -221,7 +221,7 @@ int mdb_env_set_maxreaders(MDB_env *env, unsigned int readers);
 int mdb_env_get_maxreaders(MDB_env *env, unsigned int *readers);
 /* How many tables with a name may be open at once. */
 int mdb_env_set_maxdbs(MDB_env *env, MDB_dbi dbs);
-/* 511. */
+/* The longest key, and value of several: 511; for programs of 1.0, once it is open, what a page can hold. */
 int mdb_env_get_maxkeysize(MDB_env *env);
 /* A pointer of the program's own. */
 int mdb_env_set_userctx(MDB_env *env, void *ctx);

@@ -11,7 +11,7 @@ use std::ptr;
 
 use duramen::TableStats;
 
-use crate::abi::{CORE_DBS, FREE_DBI, KEY_BYTES_MAX, MAIN_DBI, MdbCmp, MdbStat, MdbVal, db, size};
+use crate::abi::{CORE_DBS, FREE_DBI, MAIN_DBI, MdbCmp, MdbStat, MdbVal, db, size};
 use crate::cursor::Cursor;
 use crate::dbs::{self, Slot};
 use crate::env::{self, Env};
@@ -91,7 +91,7 @@ fn open_named(txn: &mut Txn, name: &[u8], flags: u32) -> Result<u32> {
 
 fn create(txn: &mut Txn, name: &[u8], flags: u32) -> Result {
     // It is to be a key of the main table.
-    if name.len() > KEY_BYTES_MAX {
+    if name.len() > txn.env().key_bytes_max() {
         return Err(BAD_VALSIZE);
     }
     let slot = Slot { flags, ..Slot::default() };

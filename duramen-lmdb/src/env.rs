@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use duramen::{Database, Durability, Error, Options};
 
-use crate::abi::{MdbAssert, MdbEnvinfo, MdbStat, env as flag, size};
+use crate::abi::{KEY_BYTES_MAX, MdbAssert, MdbEnvinfo, MdbStat, env as flag, size};
 use crate::cancel::{self, Uncancelled};
 use crate::cursor::Cursor;
 use crate::dbs::Dbs;
@@ -71,6 +71,8 @@ pub struct Open {
     handle: Handle,
     file: Option<FileId>,
     pub(crate) readers: Readers,
+    /// The longest key, and duplicate, that its tables hold.
+    longest: usize,
 }
 
 impl Open {
@@ -126,6 +128,18 @@ impl Env {
     fn flags_there_are(&self) -> u32 {
         let later = if self.is_of(Interface::V1_0) { flag::LATER } else { 0 };
         flag::CHANGEABLE | flag::CHANGELESS | later
+    }
+
+    /// The longest key, and value of several, that programs may store: LMDB has the same for all pages until 1.0.
+    #[inline]
+    pub(crate) fn key_bytes_max(&self) -> usize {
+        if self.is_of(Interface::V0_9) { KEY_BYTES_MAX } else { self.longest() }
+    }
+
+    /// The longest that may be there: the engine stores some for others.
+    #[inline]
+    pub(crate) fn longest(&self) -> usize {
+        self.open.as_ref().map_or(KEY_BYTES_MAX, |open| open.longest)
     }
 
     /// The code for writing to what may only be read.
@@ -203,7 +217,8 @@ impl Env {
         if let Some(file) = file {
             writers::add(file, &self.writer);
         }
-        self.open = Some(Open { handle, file, readers });
+        let longest = handle.db()?.key_bytes_max();
+        self.open = Some(Open { handle, file, readers, longest });
         Ok(())
     }
 }
@@ -333,6 +348,11 @@ pub(crate) unsafe fn get_fd(env: *mut Env, out: *mut c_int) -> Result {
     let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
     *out = env.open.as_ref().map_or(-1, |open| open.handle.descriptor());
     Ok(())
+}
+
+pub(crate) unsafe fn key_bytes_max(env: *mut Env) -> usize {
+    // SAFETY: see the module's head.
+    unsafe { env.as_ref() }.map_or(KEY_BYTES_MAX, Env::key_bytes_max)
 }
 
 pub(crate) unsafe fn set_mapsize(env: *mut Env, bytes: usize) -> Result {

@@ -10,7 +10,7 @@
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
-use crate::abi::{KEY_BYTES_MAX, MdbAssert, MdbCmp, MdbEnc, MdbEnvinfo, MdbMsg, MdbRel, MdbStat, MdbSum, MdbVal};
+use crate::abi::{MdbAssert, MdbCmp, MdbEnc, MdbEnvinfo, MdbMsg, MdbRel, MdbStat, MdbSum, MdbVal};
 use crate::cursor::Cursor;
 use crate::dbi::Which;
 use crate::env::{Env, Interface};
@@ -82,9 +82,10 @@ pub unsafe extern "C" fn mdb_env_get_userctx(e: *mut Env) -> *mut c_void {
     unsafe { env::get_userctx(e) }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "it is 511")]
-pub unsafe extern "C" fn mdb_env_get_maxkeysize(_env: *mut Env) -> c_int {
-    KEY_BYTES_MAX as c_int
+#[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "it is less than a page")]
+pub unsafe extern "C" fn mdb_env_get_maxkeysize(e: *mut Env) -> c_int {
+    // SAFETY: see the module's head.
+    unsafe { env::key_bytes_max(e) as c_int }
 }
 
 pub unsafe extern "C" fn mdb_strerror(code: c_int) -> *mut c_char {

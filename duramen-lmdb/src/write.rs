@@ -46,25 +46,27 @@ pub(crate) unsafe fn bytes<'b>(value: *const MdbVal) -> Result<&'b [u8]> {
     Ok(unsafe { std::slice::from_raw_parts(value.mv_data.cast_const().cast(), value.mv_size) })
 }
 
-/// Refuses a key that no table can hold.
+/// Refuses a key that programs may not store.
 #[inline]
-fn storable(key: &[u8]) -> Result<&[u8]> {
-    if key.is_empty() || key.len() > KEY_BYTES_MAX { Err(BAD_VALSIZE) } else { Ok(key) }
+fn storable<'k>(txn: &Txn, key: &'k [u8]) -> Result<&'k [u8]> {
+    if key.is_empty() || key.len() > txn.env().key_bytes_max() { Err(BAD_VALSIZE) } else { Ok(key) }
 }
 
-/// A copy of a key, which is never long.
+/// A copy of a key, or of one of several values. Most are short.
 pub(crate) struct Key {
     /// The first `len` are initialised.
     bytes: [MaybeUninit<u8>; KEY_BYTES_MAX],
     len: usize,
+    /// All of it, if it is longer than those.
+    long: Vec<u8>,
 }
 
 impl Key {
-    /// Copies a key, a duplicate, or as much of a value as nobody asks for.
     #[inline]
     fn of(bytes: &[u8]) -> Key {
-        let len = bytes.len().min(KEY_BYTES_MAX);
-        let mut copy = Key { bytes: [const { MaybeUninit::uninit() }; KEY_BYTES_MAX], len };
+        let is_short = bytes.len() <= KEY_BYTES_MAX;
+        let (len, long) = if is_short { (bytes.len(), Vec::new()) } else { (0, bytes.to_vec()) };
+        let mut copy = Key { bytes: [const { MaybeUninit::uninit() }; KEY_BYTES_MAX], len, long };
         copy.bytes[..len].write_copy_of_slice(&bytes[..len]);
         copy
     }
@@ -73,7 +75,11 @@ impl Key {
 impl std::ops::Deref for Key {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
+        if !self.long.is_empty() {
+            return &self.long;
+        }
         // SAFETY: they are initialised.
         unsafe { self.bytes[..self.len].assume_init_ref() }
     }
@@ -105,9 +111,9 @@ enum Outcome {
     Refused,
 }
 
-/// Refuses values that the table cannot hold.
-fn check_value(flags: u32, bytes: usize) -> Result {
-    let max = if flags & db::DUPSORT != 0 { KEY_BYTES_MAX } else { VALUE_BYTES_MAX };
+/// Refuses values that programs may not store in a table.
+fn check_value(txn: &Txn, flags: u32, bytes: usize) -> Result {
+    let max = if flags & db::DUPSORT != 0 { txn.env().key_bytes_max() } else { VALUE_BYTES_MAX };
     if bytes > max { Err(BAD_VALSIZE) } else { Ok(()) }
 }
 
@@ -244,7 +250,7 @@ fn put_one(
     data: &mut MdbVal,
     how: u32,
 ) -> Result<Outcome> {
-    check_value(table.flags, data.mv_size)?;
+    check_value(txn, table.flags, data.mv_size)?;
     let wanted = Wanted { key, how };
     let result = if how & flag::RESERVE != 0 {
         store(txn, table, cursor, wanted, &Value::Room(data.mv_size), data)
@@ -265,7 +271,7 @@ pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     txn.db(dbi)?;
     txn.check_writer()?;
     // SAFETY: as above.
-    let key = Key::of(storable(unsafe { bytes(key)? })?);
+    let key = Key::of(storable(txn, unsafe { bytes(key)? })?);
     let table = dbi::made_for(txn, dbi, data.mv_size, None)?;
     txn.leave_gaps(dbi, std::ptr::null())?;
     match put_one(txn, table, None, &key, data, how)? {
@@ -315,7 +321,7 @@ pub(crate) unsafe fn del(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     }
     // A function of the program's may call what is given equal to what is stored, though it is longer than that could be.
     let by_function = txn.orders(dbi)?.1 != [None, None];
-    if key.len() > KEY_BYTES_MAX && !by_function {
+    if key.len() > txn.env().longest() && !by_function {
         return Err(NOTFOUND);
     }
     // SAFETY: as above.
@@ -330,10 +336,11 @@ pub(crate) unsafe fn del(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
 
 /// Deletes where no cursor needs to know, from a table in an order of ours.
 fn del_alone(txn: &mut Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Result {
+    let longest = txn.env().longest();
     let mut table = txn.table_mut(dbi)?;
     let deleted = match value {
         None => table.delete(key)?,
-        Some(value) if value.len() > KEY_BYTES_MAX => false,
+        Some(value) if value.len() > longest => false,
         Some(value) => table.delete_duplicate(key, &*Key::of(value))?,
     };
     if !deleted {
@@ -353,7 +360,7 @@ fn doomed(txn: &mut Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Result<D
     };
     let (key, stored) = found.ok_or(NOTFOUND)?;
     let whole_key = value.is_none() || cursor.count()? == 1;
-    Ok(Doomed { key: Key::of(storable(key)?), value: Key::of(if value.is_some() { stored } else { &[] }), whole_key })
+    Ok(Doomed { key: Key::of(key), value: Key::of(if value.is_some() { stored } else { &[] }), whole_key })
 }
 
 fn delete(txn: &mut Txn, dbi: u32, doomed: &Doomed) -> Result {
@@ -392,7 +399,7 @@ fn delete_under(held: &mut Cursor, txn: &mut Txn, by_value: bool) -> Result {
         let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
         // SAFETY: nothing has been changed since it was found.
         let (key, value) = unsafe { (bytes(&item.key)?, if whole_key { &[] } else { bytes(&item.value)? }) };
-        let (key, value) = (Key::of(storable(key)?), Key::of(value));
+        let (key, value) = (Key::of(key), Key::of(value));
         standing_on(txn, dbi, own, (&key, (!whole_key).then_some(&*value)))?
     };
     let (engine, writer) = (held.state.writing()?, txn.writer()?);
@@ -470,8 +477,8 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
     let table = table.ok_or(BAD_TXN)?;
     txn.leave_gaps(held.dbi, cursor)?;
     // SAFETY: as above.
-    let (key, data_now) = unsafe { (storable(bytes(key)?)?, &mut *data) };
-    check_value(table.flags, data_now.mv_size)?;
+    let (key, data_now) = unsafe { (storable(txn, bytes(key)?)?, &mut *data) };
+    check_value(txn, table.flags, data_now.mv_size)?;
     if how & flag::CURRENT != 0 {
         held.state.leave_gap(txn)?;
         let table = dbi::made_for(txn, held.dbi, data_now.mv_size, Some(held))?;
@@ -536,12 +543,12 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: Target, data: &mut MdbVal, 
     let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
     held.state.settle_deletion();
     // SAFETY: nothing has been changed since it was found.
-    let (key, old) = unsafe { (Key::of(storable(bytes(&item.key)?)?), Key::of(bytes(&item.value)?)) };
+    let (key, old) = unsafe { (Key::of(bytes(&item.key)?), bytes(&item.value)?) };
     if table.flags & db::DUPSORT == 0 {
-        // SAFETY: as above.
-        room_over(txn, table, &key, unsafe { bytes(&item.value)? }, data)?;
+        room_over(txn, table, &key, old, data)?;
         return held.state.stand_on(&key, &[]);
     }
+    let old = Key::of(old);
     if !held.state.has_value(txn)? {
         return Err(held.state.no_value());
     }

@@ -84,31 +84,40 @@ fn the_library_is_loaded_and_unloaded_as_lmdbs_is() -> Result {
     assert_same("loading")
 }
 
-/// A program for LMDB 1.0, which prints nothing but failures and ends with their number.
-fn assert_kept_by_one(name: &str) -> Result {
-    let directory = tempfile::tempdir()?;
-    let program = directory.path().join(name);
+/// Builds a program for our library of LMDB 0.9 or 1.0, and runs it on a directory. It ends with a failure if it prints one.
+fn assert_kept_by(interface: u32, name: &str, directory: &Path) {
+    let program = directory.join(format!("{name}{interface}"));
     run(compiler()
-        .args(["-DMDB_INTERFACE=1", "-pthread", "-I"])
+        .arg(format!("-DMDB_INTERFACE={interface}"))
+        .args(["-pthread", "-I"])
         .arg(root().join("duramen-lmdb/include"))
         .arg("-o")
         .arg(&program)
         .arg(source(name))
         .arg("-L")
         .arg(libraries())
-        .arg("-l:liblmdb.so.1"));
-    run(Command::new(&program).arg(directory.path()).env("LD_LIBRARY_PATH", libraries()));
-    Ok(())
+        .arg(format!("-l:liblmdb.so.{interface}")));
+    run(Command::new(&program).arg(directory).env("LD_LIBRARY_PATH", libraries()));
 }
 
 #[test]
 fn what_lmdb_one_has_beyond_is_there_or_refused() -> Result {
-    assert_kept_by_one("later")
+    assert_kept_by(1, "later", tempfile::tempdir()?.path());
+    Ok(())
+}
+
+#[test]
+fn long_keys_are_stored_by_programs_of_one_and_borne_by_others() -> Result {
+    let directory = tempfile::tempdir()?;
+    assert_kept_by(1, "long", directory.path());
+    assert_kept_by(0, "long", directory.path());
+    Ok(())
 }
 
 #[test]
 fn transactions_read_in_one_that_writes_as_lmdb_one_has_it() -> Result {
-    assert_kept_by_one("readers")
+    assert_kept_by(1, "readers", tempfile::tempdir()?.path());
+    Ok(())
 }
 
 #[test]
