@@ -95,8 +95,9 @@ pub struct Txn {
     /// What the thread that writes leaves with.
     owner: u64,
     pub(crate) budget: Budget,
-    /// Room for a copy of a value.
-    pub(crate) scratch: Vec<u8>,
+    /// Room for copies of a key and of a value.
+    pub(crate) key_room: Vec<u8>,
+    pub(crate) value_room: Vec<u8>,
     pub(crate) names: Names,
 }
 
@@ -138,7 +139,8 @@ impl Txn {
             readers: Readers::default(),
             owner: 0,
             budget: Budget::default(),
-            scratch: Vec::new(),
+            key_room: Vec::new(),
+            value_room: Vec::new(),
             names: Names::default(),
         }
     }

@@ -12,11 +12,10 @@
 mod multiple;
 
 use std::ffi::c_uint;
-use std::mem::MaybeUninit;
 
 use duramen::{Put, TableMut, WriteCursor};
 
-use crate::abi::{KEY_BYTES_MAX, MdbVal, VALUE_BYTES_MAX, db, put as flag};
+use crate::abi::{MdbVal, VALUE_BYTES_MAX, db, put as flag};
 use crate::cursor::{self, Cursor};
 use crate::dbi;
 use crate::errors::{BAD_TXN, BAD_VALSIZE, Code, EINVAL, INCOMPATIBLE, KEYEXIST, NOTFOUND, Result};
@@ -50,39 +49,6 @@ pub(crate) unsafe fn bytes<'b>(value: *const MdbVal) -> Result<&'b [u8]> {
 #[inline]
 fn storable<'k>(txn: &Txn, key: &'k [u8]) -> Result<&'k [u8]> {
     if key.is_empty() || key.len() > txn.env().key_bytes_max() { Err(BAD_VALSIZE) } else { Ok(key) }
-}
-
-/// A copy of a key, or of one of several values. Most are short.
-pub(crate) struct Key {
-    /// The first `len` are initialised.
-    bytes: [MaybeUninit<u8>; KEY_BYTES_MAX],
-    len: usize,
-    /// All of it, if it is longer than those.
-    long: Vec<u8>,
-}
-
-impl Key {
-    #[inline]
-    fn of(bytes: &[u8]) -> Key {
-        let is_short = bytes.len() <= KEY_BYTES_MAX;
-        let (len, long) = if is_short { (bytes.len(), Vec::new()) } else { (0, bytes.to_vec()) };
-        let mut copy = Key { bytes: [const { MaybeUninit::uninit() }; KEY_BYTES_MAX], len, long };
-        copy.bytes[..len].write_copy_of_slice(&bytes[..len]);
-        copy
-    }
-}
-
-impl std::ops::Deref for Key {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        if !self.long.is_empty() {
-            return &self.long;
-        }
-        // SAFETY: they are initialised.
-        unsafe { self.bytes[..self.len].assume_init_ref() }
-    }
 }
 
 /// What is to be stored.
@@ -226,17 +192,28 @@ fn make_room(table: &mut TableMut<'_>, wanted: Wanted<'_>, bytes: usize, answer:
     Ok(Outcome::Made)
 }
 
+/// Runs a change with a copy of the key, in memory that the transaction keeps for that.
+#[inline]
+fn with_key<R>(txn: &mut Txn, key: &[u8], change: impl FnOnce(&mut Txn, &[u8]) -> Result<R>) -> Result<R> {
+    let mut copy = std::mem::take(&mut txn.key_room);
+    copy.clear();
+    copy.extend_from_slice(key);
+    let result = change(txn, &copy);
+    txn.key_room = copy;
+    result
+}
+
 /// Runs a change with the value, or with a copy of it, in memory that the transaction keeps for that.
 fn with_value<R>(txn: &mut Txn, value: &[u8], change: impl FnOnce(&mut Txn, &[u8]) -> Result<R>) -> Result<R> {
     if !txn.writer()?.may_hold(value) {
         return change(txn, value);
     }
-    let mut copy = std::mem::take(&mut txn.scratch);
+    let mut copy = std::mem::take(&mut txn.value_room);
     copy.clear();
     copy.extend_from_slice(value);
     let result = change(txn, &copy);
     if copy.capacity() <= 1 << 20 {
-        txn.scratch = copy;
+        txn.value_room = copy;
     }
     result
 }
@@ -271,13 +248,15 @@ pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     txn.db(dbi)?;
     txn.check_writer()?;
     // SAFETY: as above.
-    let key = Key::of(storable(txn, unsafe { bytes(key)? })?);
-    let table = dbi::made_for(txn, dbi, data.mv_size, None)?;
-    txn.leave_gaps(dbi, std::ptr::null())?;
-    match put_one(txn, table, None, &key, data, how)? {
-        Outcome::Stored | Outcome::Made => Ok(()),
-        Outcome::Exists | Outcome::Refused => Err(KEYEXIST),
-    }
+    let key = storable(txn, unsafe { bytes(key)? })?;
+    with_key(txn, key, |txn, key| {
+        let table = dbi::made_for(txn, dbi, data.mv_size, None)?;
+        txn.leave_gaps(dbi, std::ptr::null())?;
+        match put_one(txn, table, None, key, data, how)? {
+            Outcome::Stored | Outcome::Made => Ok(()),
+            Outcome::Exists | Outcome::Refused => Err(KEYEXIST),
+        }
+    })
 }
 
 /// Cursors that stand on what is about to be deleted.
@@ -300,8 +279,8 @@ fn standing_on(
 
 /// What is to be deleted: the entry as it is stored, and whether its key goes with it.
 struct Doomed {
-    key: Key,
-    value: Key,
+    key: Vec<u8>,
+    value: Vec<u8>,
     whole_key: bool,
 }
 
@@ -327,7 +306,7 @@ pub(crate) unsafe fn del(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     // SAFETY: as above.
     let value = if table.flags & db::DUPSORT == 0 || data.is_null() { None } else { Some(unsafe { bytes(data)? }) };
     if txn.cursors.range(dbi).is_empty() && !by_function {
-        return del_alone(txn, dbi, &Key::of(key), value);
+        return with_key(txn, key, |txn, key| del_alone(txn, dbi, key, value));
     }
     txn.leave_gaps(dbi, std::ptr::null())?;
     let doomed = doomed(txn, dbi, key, value)?;
@@ -336,12 +315,10 @@ pub(crate) unsafe fn del(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
 
 /// Deletes where no cursor needs to know, from a table in an order of ours.
 fn del_alone(txn: &mut Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Result {
-    let longest = txn.env().longest();
-    let mut table = txn.table_mut(dbi)?;
     let deleted = match value {
-        None => table.delete(key)?,
-        Some(value) if value.len() > longest => false,
-        Some(value) => table.delete_duplicate(key, &*Key::of(value))?,
+        None => txn.table_mut(dbi)?.delete(key)?,
+        Some(value) if value.len() > txn.env().longest() => false,
+        Some(value) => with_value(txn, value, |txn, value| Ok(txn.table_mut(dbi)?.delete_duplicate(key, value)?))?,
     };
     if !deleted {
         return Err(NOTFOUND);
@@ -360,7 +337,8 @@ fn doomed(txn: &mut Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Result<D
     };
     let (key, stored) = found.ok_or(NOTFOUND)?;
     let whole_key = value.is_none() || cursor.count()? == 1;
-    Ok(Doomed { key: Key::of(key), value: Key::of(if value.is_some() { stored } else { &[] }), whole_key })
+    let stored = if value.is_some() { stored.to_vec() } else { Vec::new() };
+    Ok(Doomed { key: key.to_vec(), value: stored, whole_key })
 }
 
 fn delete(txn: &mut Txn, dbi: u32, doomed: &Doomed) -> Result {
@@ -368,8 +346,8 @@ fn delete(txn: &mut Txn, dbi: u32, doomed: &Doomed) -> Result {
     let concerned = standing_on(txn, dbi, std::ptr::null(), (&doomed.key, value))?;
     let mut table = txn.table_mut(dbi)?;
     let deleted = match value {
-        None => table.delete(&*doomed.key)?,
-        Some(value) => table.delete_duplicate(&*doomed.key, value)?,
+        None => table.delete(&doomed.key)?,
+        Some(value) => table.delete_duplicate(&doomed.key, value)?,
     };
     if !deleted {
         return Err(NOTFOUND);
@@ -399,7 +377,7 @@ fn delete_under(held: &mut Cursor, txn: &mut Txn, by_value: bool) -> Result {
         let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
         // SAFETY: nothing has been changed since it was found.
         let (key, value) = unsafe { (bytes(&item.key)?, if whole_key { &[] } else { bytes(&item.value)? }) };
-        let (key, value) = (Key::of(key), Key::of(value));
+        let (key, value) = (key.to_vec(), value.to_vec());
         standing_on(txn, dbi, own, (&key, (!whole_key).then_some(&*value)))?
     };
     let (engine, writer) = (held.state.writing()?, txn.writer()?);
@@ -484,15 +462,16 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
         let table = dbi::made_for(txn, held.dbi, data_now.mv_size, Some(held))?;
         return put_over(held, txn, table, data_now, how);
     }
-    let key = Key::of(key);
-    let table = dbi::made_for(txn, held.dbi, data_now.mv_size, Some(held))?;
-    if how & flag::MULTIPLE == 0 {
-        held.state.prepare_to_store(txn, held.dbi)?;
-        return put_and_stand(held, txn, table, &key, data_now, how);
-    }
-    held.state.prepare(txn, held.dbi)?;
-    // SAFETY: with this flag there are two values; the first names the first of so many that lie side by side.
-    unsafe { multiple::put(held, txn, table, &key, (data, count), how) }
+    with_key(txn, key, |txn, key| {
+        let table = dbi::made_for(txn, held.dbi, data_now.mv_size, Some(held))?;
+        if how & flag::MULTIPLE == 0 {
+            held.state.prepare_to_store(txn, held.dbi)?;
+            return put_and_stand(held, txn, table, key, data_now, how);
+        }
+        held.state.prepare(txn, held.dbi)?;
+        // SAFETY: with this flag there are two values; the first names the first of so many that lie side by side.
+        unsafe { multiple::put(held, txn, table, key, (data, count), how) }
+    })
 }
 
 fn put_and_stand(held: &mut Cursor, txn: &mut Txn, table: Target, key: &[u8], data: &mut MdbVal, how: u32) -> Result {
@@ -501,7 +480,7 @@ fn put_and_stand(held: &mut Cursor, txn: &mut Txn, table: Target, key: &[u8], da
     if table.flags & db::DUPSORT != 0 && how & flag::RESERVE == 0 {
         // SAFETY: the program's own value, which storing may change if it lies in the transaction's memory.
         let value = unsafe { bytes(&given)? };
-        copy = txn.writer()?.may_hold(value).then(|| Key::of(value));
+        copy = txn.writer()?.may_hold(value).then(|| value.to_vec());
     }
     if let Some(copy) = &copy {
         given = MdbVal::of(copy);
@@ -543,17 +522,17 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: Target, data: &mut MdbVal, 
     let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
     held.state.settle_deletion();
     // SAFETY: nothing has been changed since it was found.
-    let (key, old) = unsafe { (Key::of(bytes(&item.key)?), bytes(&item.value)?) };
+    let (key, old) = unsafe { (bytes(&item.key)?.to_vec(), bytes(&item.value)?) };
     if table.flags & db::DUPSORT == 0 {
         room_over(txn, table, &key, old, data)?;
         return held.state.stand_on(&key, &[]);
     }
-    let old = Key::of(old);
+    let old = old.to_vec();
     if !held.state.has_value(txn)? {
         return Err(held.state.no_value());
     }
     // SAFETY: the program's own value.
-    let new = Key::of(unsafe { bytes(data)? });
+    let new = unsafe { bytes(data)? }.to_vec();
     let others = standing_on(txn, held.dbi, std::ptr::from_ref(held), (&key, Some(&old)))?;
     let replaced = replace_value(held, txn, table.dbi, &key, (&old, &new));
     txn.judge(replaced)?;

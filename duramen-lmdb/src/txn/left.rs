@@ -122,7 +122,7 @@ mod tests {
             }
             // As if its thread were in the midst of changing it, in the parent: to drop what is in it would be fatal.
             (*old).forks = forks::count() + 1;
-            ptr::write(&raw mut (*old).scratch, Vec::from_raw_parts(ptr::dangling_mut(), 0, 4096));
+            ptr::write(&raw mut (*old).value_room, Vec::from_raw_parts(ptr::dangling_mut(), 0, 4096));
             env::close(opened);
             for ended in [old, new] {
                 assert!((*ended).place.is_none() && (*ended).snapshot.is_none() && (*ended).check().is_err());
