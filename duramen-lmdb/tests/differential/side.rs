@@ -365,16 +365,16 @@ impl Side {
         Answer { key: Some(read(&k)), data: d.as_ref().map(read), ..Answer::code(code) }
     }
 
-    /// All that is in all tables, as the innermost writer sees it, or else a new reader.
+    /// All that is in all tables, as the innermost writer sees it, or a new reader: in 1.0, which has such, one within the
+    /// writer.
     pub fn dump(&self, tables: &Tables) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
         let mut all = Vec::new();
         // SAFETY: see the head.
         unsafe {
-            let mut txn = ptr::null_mut();
-            if let Some(&writer) = self.writers.last() {
-                txn = writer;
-            } else {
-                assert_eq!((self.api.mdb_txn_begin)(self.env, ptr::null_mut(), env::RDONLY, &mut txn), 0);
+            let mut txn = self.txn(false);
+            let is_new = txn.is_null() || self.api.major == 1;
+            if is_new {
+                assert_eq!((self.api.mdb_txn_begin)(self.env, txn, env::RDONLY, &mut txn), 0);
             }
             for (i, &dbi) in self.tables.iter().enumerate() {
                 let is_seen = if self.writers.is_empty() { tables.is_public(i) } else { tables.is_usable(i, false) };
@@ -389,7 +389,7 @@ impl Side {
                 }
                 (self.api.mdb_cursor_close)(cursor);
             }
-            if self.writers.is_empty() {
+            if is_new {
                 (self.api.mdb_txn_abort)(txn);
             }
         }
