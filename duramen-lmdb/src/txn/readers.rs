@@ -114,8 +114,10 @@ impl Txn {
     }
 
     /// One that reads in it.
+    #[inline]
     pub(super) fn reader(&self) -> Option<*mut Txn> {
-        self.readers.0.lock().last().copied()
+        // Most have no child, and no use for a lock.
+        if self.flags & HAS_CHILD == 0 { None } else { self.readers.0.lock().last().copied() }
     }
 }
 
