@@ -117,16 +117,22 @@ impl<'a> Branch<'a> {
         self.children.get(i).map(|bytes| Child(u64::from_le_bytes(*bytes))).ok_or(NO_ENTRY)
     }
 
-    /// The children that are in the writer's arena, and their indexes.
-    pub(crate) fn dirty_children(&self) -> impl Iterator<Item = (usize, Child)> + 'a {
-        // They are few: where none of eight is one, no more is asked.
-        const AT_ONCE: usize = 8;
-        let child = |bytes: &[u8; 8]| Child(u64::from_le_bytes(*bytes));
-        let some = self.children.chunks(AT_ONCE).enumerate();
-        let some =
-            some.filter(move |(_, some)| Child(some.iter().fold(0, |all, bytes| all | child(bytes).0)).is_dirty());
-        let children = some.flat_map(move |(i, some)| (AT_ONCE * i..).zip(some.iter().map(child)));
-        children.filter(|(_, child)| child.is_dirty())
+    /// Names the children that are in the writer's arena, with their indexes.
+    pub(crate) fn dirty_children(&self, mut name: impl FnMut(usize, Child)) {
+        // They are few: where none of so many is one, no more is asked.
+        const AT_ONCE: usize = 16;
+        for (nth, group) in self.children.chunks(AT_ONCE).enumerate() {
+            // Of a fixed number the processor asks all at once.
+            if group.as_array::<AT_ONCE>().is_some_and(|group| !is_any_dirty(group)) {
+                continue;
+            }
+            for (i, bytes) in group.iter().enumerate() {
+                let child = Child(u64::from_le_bytes(*bytes));
+                if child.is_dirty() {
+                    name(nth * AT_ONCE + i, child);
+                }
+            }
+        }
     }
 
     /// Which child covers the needle.
@@ -258,4 +264,10 @@ pub(crate) fn validate(bytes: &[u8]) -> Result<(), Damage> {
         return Err(Damage("its counts do not agree with its separators"));
     }
     Ok(())
+}
+
+/// Whether one of the children is in the writer's arena.
+#[inline]
+fn is_any_dirty<const N: usize>(children: &[[u8; 8]; N]) -> bool {
+    Child(children.iter().fold(0, |all, bytes| all | u64::from_le_bytes(*bytes))).is_dirty()
 }

@@ -11,8 +11,8 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
+use crate::os::coarse_unix_ms;
 use crate::os::limits::{self, Limit};
 
 /// Bytes in a block of `ru_inblock`.
@@ -23,17 +23,19 @@ const FAULT_BYTES: u64 = 4096;
 
 /// For how long an answer of [`for_files`] is good: finding it takes some thirty system calls, and programs open many
 /// files, or one again and again.
-const GOOD_FOR: Duration = Duration::from_secs(1);
+const GOOD_FOR_MS: u64 = 1000;
 
 /// Bytes of files that fit into memory beside all that is in use now: what the machine has available, or less where a
 /// control group says so. `u64::MAX` if nothing can be found out. As of now or a moment ago.
 pub(crate) fn for_files() -> u64 {
-    static LAST: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
+    static LAST: Mutex<Option<(u64, u64)>> = Mutex::new(None);
+    let now = coarse_unix_ms();
     // Never waited for: after a fork its owner may not exist.
     let Ok(mut last) = LAST.try_lock() else { return for_files_now() };
     match *last {
-        Some((asked, bytes)) if asked.elapsed() < GOOD_FOR => bytes,
-        _ => last.insert((Instant::now(), for_files_now())).1,
+        // A clock that was set back has it found anew.
+        Some((asked, bytes)) if now.wrapping_sub(asked) < GOOD_FOR_MS => bytes,
+        _ => last.insert((now, for_files_now())).1,
     }
 }
 

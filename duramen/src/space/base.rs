@@ -62,12 +62,13 @@ pub(crate) fn encode_base(space: &mut Space, live: &[Txnid], out: &mut Vec<u8>) 
 fn groups(space: &Space, live: &[Txnid]) -> Vec<Group> {
     let mut groups: BTreeMap<(usize, usize), Group> = BTreeMap::new();
     let seen_before = |txnid: Txnid| live.partition_point(|snapshot| *snapshot < txnid);
-    for (extent, birth, death) in space.retired() {
+    // One by one to be handed over would take them as long as all of what follows.
+    space.retired().for_each(|(extent, birth, death)| {
         let group = groups.entry((seen_before(birth), seen_before(death)));
         let group = group.or_insert(Group { birth, death, extents: Vec::new() });
         (group.birth, group.death) = (group.birth.min(birth), group.death.max(death));
         group.extents.push(extent);
-    }
+    });
     groups.into_values().collect()
 }
 

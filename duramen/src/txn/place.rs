@@ -115,7 +115,8 @@ impl Placer {
     fn children(&mut self, work: &mut Work, child: Child, level: u8, orders: &Orders) -> Result<bool> {
         let mut whole = true;
         let branch = open_branch(work, child, level)?;
-        let dirty: SmallVec<[(usize, Child); FEW]> = branch.dirty_children().collect();
+        let mut dirty: SmallVec<[(usize, Child); FEW]> = SmallVec::new();
+        branch.dirty_children(|i, child| dirty.push((i, child)));
         for (nth, &(i, old)) in dirty.iter().enumerate() {
             if let Some(&(_, next)) = dirty.get(nth + 1) {
                 work.dirty.prefetch(next, page::PAGE_MIN / LINE);
