@@ -256,6 +256,10 @@ impl Playing {
 /// Groups that are none to slapd's overlay, as they have another class than the one that it was told of.
 const NO_GROUPS: [&str; 1] = ["cn=unique,ou=groups,dc=example,dc=com"];
 
+/// Of these a list shows the value of who is found first, which with slapd may be any: it goes by the length of names
+/// where it looks at each entry below the base.
+const SINGLE: [&str; 2] = ["homedirectory", "uidnumber"];
+
 /// An answer without what is meant to be different.
 fn without(request: &Request, answer: &Answer) -> Answer {
     let mut answer = answer.clone();
@@ -267,7 +271,20 @@ fn without(request: &Request, answer: &Answer) -> Answer {
     if matches!(&request.operation, Operation::Search(search) if is_partly(search)) {
         answer.entries.retain(|found, _| !ROLES.iter().any(|cn| *found == name(cn)));
     }
-    for entry in answer.entries.values_mut() {
+    // slapd looks for members in all that lists show, and then finds these by other attributes, too, that they only show.
+    if matches!(&request.operation, Operation::Search(search) if search.filter.contains("(member=")) {
+        answer.entries.retain(|found, _| !LISTS.iter().any(|cn| *found == name(cn)));
+    }
+    for (found, entry) in &mut answer.entries {
+        if LISTS.iter().chain(&ROLES).any(|cn| *found == name(cn)) {
+            for name in SINGLE {
+                entry.entry(name.into()).and_modify(|values| values.clear());
+            }
+            // Of two that only differ in their case, that of who is found first.
+            if let Some(surnames) = entry.get_mut("sn") {
+                *surnames = surnames.iter().map(|name| Bytes(name.0.to_ascii_lowercase())).collect();
+            }
+        }
         if let Some(groups) = entry.get_mut("memberof") {
             groups.retain(|group| !NO_GROUPS.iter().any(|none| *group == Bytes::from(*none)));
         }
