@@ -15,7 +15,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::mm::Advice;
@@ -197,16 +197,19 @@ fn address_bytes(bytes: u64) -> usize {
 /// that not only the checksum was found right but also what it is about: see `validate` in the formats.
 pub(crate) struct Verified {
     tags: Option<Region>,
+    /// So many may be touched. They are more than there are pages, and the rest is left closed: a program that keeps what it
+    /// has mapped in memory would have all of them there.
+    open: AtomicUsize,
 }
 
 impl Verified {
     /// A record for `pages` pages, or for the first of them where memory is refused; costs memory only for pages seen.
     pub(crate) fn new(pages: u64) -> Verified {
-        let tags = Region::largest_anonymous(address_bytes(pages.max(1)), 1 << 16).ok();
+        let tags = Region::largest(address_bytes(pages.max(1)), 1 << 16, Region::closed).ok();
         if let Some(tags) = &tags {
             tags.begin_small(FEW_TAGS);
         }
-        Verified { tags }
+        Verified { tags, open: AtomicUsize::new(0) }
     }
 
     /// Whether the page was verified under this tag.
@@ -233,17 +236,29 @@ impl Verified {
     /// Notes that the page was verified under this tag; forgotten at once if the page is beyond the record.
     #[inline]
     pub(crate) fn set(&self, page: Pgno, tag: u8) {
-        if let Some(known) = self.tag(page) {
+        if let Some(known) = self.tag(page).or_else(|| self.open_up_to(page)) {
             known.store(tag, Ordering::Relaxed);
         }
     }
 
+    /// Of which page nothing was ever noted may not be open.
     #[inline]
     fn tag(&self, page: Pgno) -> Option<&AtomicU8> {
         let tags = self.tags.as_ref()?;
-        let at = usize::try_from(page.0).ok().filter(|&at| at < tags.bytes())?;
-        // SAFETY: inside the mapping, zeroed at first, and only ever accessed as an atomic byte.
+        let at = usize::try_from(page.0).ok().filter(|&at| at < self.open.load(Ordering::Acquire))?;
+        // SAFETY: open, zeroed at first, and only ever accessed as an atomic byte.
         Some(unsafe { AtomicU8::from_ptr(tags.base().add(at)) })
+    }
+
+    /// The tag of a page, opened, and as many again as there were; none if there is no such one, or it is refused.
+    #[cold]
+    fn open_up_to(&self, page: Pgno) -> Option<&AtomicU8> {
+        let tags = self.tags.as_ref()?;
+        let at = usize::try_from(page.0).ok().filter(|&at| at < tags.bytes())?;
+        let bytes = (at + 1).max(2 * self.open.load(Ordering::Relaxed)).next_multiple_of(FEW_TAGS).min(tags.bytes());
+        tags.open(bytes).ok()?;
+        self.open.fetch_max(bytes, Ordering::Release);
+        self.tag(page)
     }
 }
 
@@ -384,6 +399,21 @@ mod tests {
         assert!(!verified.is_valid(page, tag_of(Txnid(8))));
         verified.set(Pgno(u64::MAX), tag);
         assert!(!verified.is(Pgno(u64::MAX), tag));
+    }
+
+    #[test]
+    fn a_program_that_comes_to_keep_its_memory_in_memory_has_there_what_is_in_use() {
+        assert!(crate::os::fork::in_forked_child(|| {
+            let (verified, far, tag) = (Verified::new(1 << 28), Pgno(1 << 26), tag_of(Txnid(7)));
+            verified.set(Pgno(1), tag);
+            if rustix::mm::mlockall(rustix::mm::MlockAllFlags::CURRENT).is_err() {
+                return true;
+            }
+            let tags = verified.tags.as_ref().unwrap();
+            let spared = !tags.is_in_memory(FEW_TAGS);
+            verified.set(far, tag);
+            spared && verified.is(far, tag) && verified.is(Pgno(1), tag) && !tags.is_in_memory((1 << 27) + FEW_TAGS)
+        }));
     }
 
     #[test]

@@ -82,17 +82,28 @@ impl Region {
     /// As [`Region::anonymous`], even if the program keeps all of its memory in memory by `mlockall`: then all mappings are there
     /// from the start.
     fn anonymous_unlocked(bytes: usize) -> rustix::io::Result<Region> {
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // What may not be touched cannot be filled.
-        // SAFETY: the kernel chooses the address, so no memory in use is touched.
-        let region =
-            Region::own(unsafe { mm::mmap_anonymous(null_mut(), bytes, ProtFlags::empty(), flags) }?.cast(), bytes)?;
-        // SAFETY: the range is the region's own, and nobody knows of it yet.
-        unsafe {
-            let _ = mm::munlock(region.base().cast(), bytes);
-            mm::mprotect(region.base().cast(), bytes, mm::MprotectFlags::READ | mm::MprotectFlags::WRITE)?;
-        }
+        let region = Region::closed(bytes)?;
+        region.open(bytes)?;
         Ok(region)
+    }
+
+    /// Address space for `bytes` of zeros that must not be touched before they are [opened](Region::open). What may not be
+    /// touched cannot be filled: they take no memory, also where the program comes to keep all that it has mapped in memory.
+    pub(crate) fn closed(bytes: usize) -> rustix::io::Result<Region> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: the kernel chooses the address, so no memory in use is touched.
+        let base = unsafe { mm::mmap_anonymous(null_mut(), bytes, ProtFlags::empty(), flags) }?;
+        let region = Region::own(base.cast(), bytes)?;
+        // SAFETY: the range is the region's own, and nobody knows of it yet. Whoever is refused has a larger process.
+        let _ = unsafe { mm::munlock(region.base().cast(), bytes) };
+        Ok(region)
+    }
+
+    /// Lets the first `bytes` of a closed region be read and written, as zeros that cost memory only where they are touched.
+    pub(crate) fn open(&self, bytes: usize) -> rustix::io::Result<()> {
+        let access = mm::MprotectFlags::READ | mm::MprotectFlags::WRITE;
+        // SAFETY: the range is the region's own, and nobody loses a right to it.
+        unsafe { mm::mprotect(self.base().cast(), bytes.min(self.bytes()), access) }
     }
 
     fn own(base: *mut u8, bytes: usize) -> rustix::io::Result<Region> {
