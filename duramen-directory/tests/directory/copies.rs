@@ -294,7 +294,7 @@ fn assert_same(copy: &Copy, sample: &Sample, what: &str) {
     assert_eq!(alone(&copied, &there), alone(&there, &copied), "{what}");
 }
 
-/// Copies that are asked for now and then, those of clients that are cut off in the midst, and those that hear what happens, in
+/// Copies that are asked for once in a while, those of clients that are cut off in the midst, and those that hear what happens, in
 /// small pieces or at once, all end with what there is.
 fn run(seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);

@@ -224,7 +224,7 @@ impl Follower {
         if self.told.as_ref() != Some(&text) {
             let seconds = self.source.config.retry.as_secs();
             tracing::warn!(
-                "the copy of {:?} is not brought up to date for now, and what there is is served; it is tried again, every {seconds} s \
+                "the copy of {:?} is not brought up to date at the moment, and what there is is served; it is tried again, every {seconds} s \
                  at last: {text}",
                 self.status.suffix
             );

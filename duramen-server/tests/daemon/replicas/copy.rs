@@ -79,7 +79,7 @@ fn a_replica_of_slapd_has_what_is_there_what_comes_and_what_came_while_either_wa
         assert!(told.contains(&format!("{provider}/uid=u1,ou=staff,ou=people,dc=example,dc=com")), "{told}");
         // The provider goes and comes.
         slapd.kill();
-        daemon.wait_for("is not brought up to date for now");
+        daemon.wait_for("is not brought up to date at the moment");
         assert_eq!(content(&url(&daemon)).len(), 7, "what there is is served");
         slapd.restart();
         change_all(&provider, &people(10..13));

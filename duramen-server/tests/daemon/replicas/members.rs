@@ -364,7 +364,7 @@ fn a_new_member_is_no_place_to_ask_before_it_has_heard_another_one() {
         section(&["ldap://127.0.0.1:1"], "takes_changes = true\nserver_id = 1")
     );
     let mut daemon = Daemon::start(folder(), &format!("{PLAIN}[sync]\n{more}"));
-    daemon.wait_for("is not brought up to date for now");
+    daemon.wait_for("is not brought up to date at the moment");
     assert!(get(page, "/healthz").contains("not complete yet"));
 }
 
