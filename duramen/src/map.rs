@@ -197,8 +197,8 @@ fn address_bytes(bytes: u64) -> usize {
 /// that not only the checksum was found right but also what it is about: see `validate` in the formats.
 pub(crate) struct Verified {
     tags: Option<Region>,
-    /// So many may be touched. They are more than there are pages, and the rest is left closed: a program that keeps what it
-    /// has mapped in memory would have all of them there.
+    /// How many of them may be touched. There is room for those of far more pages than the file has, which stays closed: a
+    /// program that keeps in memory what it has mapped would have all of it there.
     open: AtomicUsize,
 }
 
