@@ -35,11 +35,6 @@ impl Cursor {
     pub(crate) fn rest(&mut self) {
         self.state.rest(self.kind);
     }
-
-    /// It has deleted the key that it stood on.
-    pub(crate) fn own_key_is_gone(&mut self, txn: &mut Txn) -> Result {
-        self.state.own_key_is_gone(txn, self.kind)
-    }
 }
 
 /// A cursor and its transaction.
@@ -206,9 +201,16 @@ unsafe fn move_by(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVal, op: 
 /// Any movement. Apart, so that a step of a scan has little to put aside and to take back.
 #[inline(never)]
 unsafe fn move_to(held: &mut Cursor, txn: &mut Txn, op: Op, (key, data): (*mut MdbVal, *mut MdbVal)) -> Result {
-    held.state.prepare(txn, held.dbi)?;
     // SAFETY: where a movement looks for something, the program says for what.
-    let sought = unsafe { sought(op, key, data) }.inspect_err(|_| held.state.settle_deletion())?;
+    let sought = match unsafe { sought(op, key, data) } {
+        Ok(sought) => sought,
+        Err(code) => {
+            held.state.prepare(txn, held.dbi)?;
+            held.state.settle_deletion();
+            return Err(code);
+        }
+    };
+    held.state.prepare_to_go(txn, held.dbi, held.kind, op, sought.0)?;
     let found = match op {
         Op::GetCurrent if data.is_null() => held.state.current_key(txn),
         _ => held.state.go(txn, held.kind, op, sought.0, sought.1),

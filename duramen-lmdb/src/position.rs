@@ -195,6 +195,22 @@ impl State {
         if matches!(self.walk, Walk::Read(_) | Walk::Write(_)) { self.leave_gap(txn) } else { self.begin(txn, dbi) }
     }
 
+    /// As [`State::prepare`], before a movement for which this is looked for. One that leads away from any place begins in a
+    /// gap: what comes after that does not matter.
+    #[inline]
+    pub fn prepare_to_go(&mut self, txn: &mut Txn, dbi: u32, kind: Kind, op: Op, key: Option<&[u8]>) -> Result {
+        let leads_away = match op {
+            Op::First | Op::Last => true,
+            Op::Set | Op::SetKey | Op::SetRange => key.is_some_and(|key| !key.is_empty()),
+            Op::GetBoth | Op::GetBothRange => kind.duplicates && key.is_some_and(|key| !key.is_empty()),
+            _ => false,
+        };
+        if leads_away {
+            self.gap = Gap::None;
+        }
+        self.prepare(txn, dbi)
+    }
+
     /// As [`State::prepare`], before it stores an entry, and stands on that: what comes after the one that it has looked for does
     /// not matter.
     pub fn prepare_to_store(&mut self, txn: &mut Txn, dbi: u32) -> Result {
@@ -595,10 +611,8 @@ impl State {
     }
 
     /// It has deleted the key that it stood on itself.
-    pub fn own_key_is_gone(&mut self, txn: &mut Txn, kind: Kind) -> Result {
+    pub fn own_key_is_gone(&mut self) {
         self.gap = Gap::Key;
-        // Where a key may have several values, there is more to be said of the next one than a step finds.
-        if kind.duplicates { self.leave_gap(txn) } else { Ok(()) }
     }
 
     /// It has deleted the value that it stood on itself, and the key has others.

@@ -385,7 +385,7 @@ fn delete_under(held: &mut Cursor, txn: &mut Txn, by_value: bool) -> Result {
     let whole_key = deleted.map_err(unless_gone)?;
     tell(txn, others, whole_key)?;
     if whole_key {
-        held.own_key_is_gone(txn)?;
+        held.state.own_key_is_gone();
     } else {
         held.state.own_value_is_gone();
     }

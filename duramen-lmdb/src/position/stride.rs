@@ -84,7 +84,7 @@ impl State {
     #[inline(always)]
     pub fn stride(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Option<Result<Item>> {
         if self.gap != Gap::None {
-            return self.stride_out_of_gap(txn, op);
+            return self.stride_out_of_gap(txn, kind, op);
         }
         if !is_plain(self.outer, self.inner, kind) {
             return None;
@@ -135,9 +135,10 @@ impl State {
 
     /// Makes the movement that mostly comes after a deletion: to the key, or the value, that is next now, or to the first key.
     #[inline(never)]
-    fn stride_out_of_gap(&mut self, txn: &mut Txn, op: Op) -> Option<Result<Item>> {
+    fn stride_out_of_gap(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Option<Result<Item>> {
         let found = match (self.gap, op) {
-            (Gap::Key, Op::Next | Op::NextNodup | Op::GetCurrent) => step!(&mut self.walk, txn, next_key),
+            (Gap::Key, Op::Next | Op::NextNodup) => step!(&mut self.walk, txn, next_key),
+            (Gap::Key, Op::GetCurrent) if !kind.duplicates => step!(&mut self.walk, txn, next_key),
             (Gap::Key, Op::First) => step!(&mut self.walk, txn, first),
             (Gap::Value, Op::Next | Op::NextDup) if self.outer == ON => step!(&mut self.walk, txn, next_duplicate),
             _ => return None,
