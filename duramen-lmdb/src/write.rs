@@ -163,8 +163,8 @@ fn store_duplicate(table: &mut TableMut<'_>, wanted: Wanted<'_>, value: &[u8], a
     }
     match table.put_duplicate(key, value)? {
         Put::Exists if how & flag::NODUPDATA != 0 => Ok(Outcome::Refused),
-        Put::Exists => respell(table, key, value),
-        Put::Stored => Ok(Outcome::Stored),
+        Put::Exists if table.stats().is_custom() => respell(table, key, value),
+        Put::Exists | Put::Stored => Ok(Outcome::Stored),
     }
 }
 
