@@ -6,7 +6,8 @@ use std::io::{self, IoSlice};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use duramen::{BulkOptions, Database, Duplicates, Durability, Error, Medium, Order, TableOptions};
 use proptest::prelude::*;
@@ -506,5 +507,62 @@ fn a_load_that_is_forgotten_writes_nothing_once_its_transaction_has_ended() -> d
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(db.check(|_, _| {})?.findings, Vec::<String>::new());
     assert_eq!(db.read()?.table("t")?.len(), 5000);
+    Ok(())
+}
+
+/// A medium on which what goes past the page cache waits until it may, or until nobody can be expected to say so.
+struct Held(Arc<dyn Medium>, Arc<AtomicBool>);
+
+impl Medium for Held {
+    fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        self.0.write_at(offset, parts)
+    }
+
+    fn write_past_cache(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let begun = Instant::now();
+        while !self.1.load(Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.0.write_past_cache(offset, bytes)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.0.flush()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+}
+
+#[test]
+fn a_load_that_is_forgotten_writes_nothing_once_the_child_transaction_that_it_was_in_has_ended() -> duramen::Result<()>
+{
+    let dir = tempfile::tempdir().unwrap();
+    let goes_on = Arc::new(AtomicBool::new(false));
+    let held = goes_on.clone();
+    let layer = move |medium| Arc::new(Held(medium, held.clone())) as Arc<dyn Medium>;
+    let db = Database::options().medium(Arc::new(layer)).open(dir.path().join("it.dm"))?;
+    let mut txn = db.begin_write()?;
+    let mut child = txn.child()?;
+    let mut load = child.bulk_load("bulk", BulkOptions::new().sorted(true))?;
+    (0..20_000_u32).try_for_each(|i| load.push(i.to_be_bytes(), [7; 80]))?;
+    std::mem::forget(load);
+    child.abort();
+    // In the pages that the load had taken.
+    let mut table = txn.table("t")?;
+    (0..20_000_u32).try_for_each(|i| table.put(i.to_be_bytes(), [1; 80]))?;
+    txn.commit()?;
+    goes_on.store(true, Ordering::Relaxed);
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(db.check(|_, _| {})?.findings, Vec::<String>::new());
+    let snapshot = db.read()?;
+    let strange =
+        snapshot.table("t")?.iter().filter(|entry| !matches!(entry, Ok((_, value)) if *value == [1; 80])).count();
+    assert_eq!(strange, 0, "of {} entries", snapshot.table("t")?.len());
     Ok(())
 }

@@ -232,13 +232,18 @@ impl Work {
         self.gate.get_or_init(Arc::default).clone()
     }
 
-    /// Ends the transaction, but keeps the write lock, for one that goes on from here.
-    pub(crate) fn leave(&mut self) -> Option<Box<Writer>> {
-        let mut writer = self.writer.take()?;
+    /// Has the threads of bulk loads write nothing more.
+    fn close_gate(&mut self) {
         // A forked child has no part in it: a thread of its parent may have been passing.
         if let Some(gate) = self.gate.take().filter(|_| !self.store.shared.is_forked()) {
             gate.close();
         }
+    }
+
+    /// Ends the transaction, but keeps the write lock, for one that goes on from here.
+    pub(crate) fn leave(&mut self) -> Option<Box<Writer>> {
+        let mut writer = self.writer.take()?;
+        self.close_gate();
         writer.tables = self.tables.len();
         self.dirty.reset();
         writer.dirty = std::mem::replace(&mut self.dirty, Dirty::new(self.store.pager.page_size));
@@ -376,6 +381,8 @@ impl Work {
                 self.failed |= !is_told(taken_back);
             }
         } else {
+            // Of a load that the program has forgotten a thread may be writing yet: to what is free again from here on.
+            self.close_gate();
             self.dirty.abort_level();
             if self.tables.give_up_level() {
                 self.names.forget();
