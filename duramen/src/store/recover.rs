@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::error::{Damage, Error, Result};
 use crate::format::meta::{self, HEAD_BYTES, Meta, SLOT_BYTES, SLOTS, Unusable, VERSION};
 use crate::format::overflow::Stub;
-use crate::format::page::{self, Child, Kind};
+use crate::format::page::{self, Child};
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::medium::Medium;
 use crate::pager::{Horizon, Pager};
@@ -288,9 +288,11 @@ impl Visitor for Prover<'_> {
         let pgno = stub.child.pgno();
         let header = self.pager.unverified_page(pgno, self.horizon)?;
         if page::birth(header) > self.base {
-            let run = self.pager.run(pgno, Kind::Overflow, Some(stub.bytes), self.horizon)?;
-            let pages = run.len() / self.pager.page_size;
-            self.count(run, pages as u64)?;
+            // Whatever is remembered of it: what was not written may have been forgotten since.
+            self.pager.verify_value_again(stub, self.horizon)?;
+            let pages = stub.pages(self.pager.page_size);
+            let run = self.pager.unverified(Extent::new(pgno, pages), self.horizon)?;
+            self.count(run, pages)?;
         }
         Ok(())
     }

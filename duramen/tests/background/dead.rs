@@ -220,3 +220,22 @@ fn what_was_rejected_is_not_found_after_who_settled_that_has_died() -> Result {
     assert_eq!(value(&Database::open(&image)?)?, 77, "acknowledged");
     Ok(())
 }
+
+/// A flush has failed, so that the kernel may have forgotten what it was given. Somebody read all of a large value before that.
+#[test]
+fn what_somebody_has_read_of_a_large_value_is_no_proof_that_it_is_still_there() -> Result {
+    let place = Place::new()?;
+    let one = place.options().open(place.path())?;
+    one.update(|txn| txn.table("t")?.put("large", [7; 20_000]))?;
+    place.slow.end(false);
+    assert_ne!(place.doubt()?, 0);
+    let other = place.open_another()?;
+    assert_eq!(other.read()?.table("t")?.get("large")?, Some(&[7; 20_000][..]));
+    let file = std::fs::read(place.path())?;
+    let inner = file.chunks(4096).rposition(|page| page == [7; 4096]).ok_or("no page is of the value alone")?;
+    let data = File::options().write(true).open(place.path())?;
+    data.write_all_at(&[0; 512], inner as u64 * 4096 + 1024)?;
+    let begun = other.begin_write();
+    assert!(matches!(begun, Err(Error::Corrupt { .. })), "{begun:?}");
+    Ok(())
+}
