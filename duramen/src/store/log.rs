@@ -153,9 +153,14 @@ impl Log {
         self.writes_with_flush(mark) && pages >= self.ahead_pages_min
     }
 
-    /// What [`Store::begin_record`] has begun is from now on waited for by who lands the commit: where its end will be.
-    pub(crate) fn take_begun(&mut self) -> Option<u64> {
-        self.begun.take().map(|record| record.end)
+    /// Where the end of what [`Store::begin_record`] has begun will be.
+    pub(crate) fn begun_end(&self) -> Option<u64> {
+        self.begun.as_ref().map(|record| record.end)
+    }
+
+    /// What has been begun is from now on waited for by who lands the commit.
+    pub(crate) fn hand_over_begun(&mut self) {
+        self.begun = None;
     }
 
     /// Whether a commit of this durability is worth a record: of relaxed ones no more than durable ones pay for.
@@ -317,6 +322,8 @@ impl Store {
                 Ok(file) => writer.log.file = Some(file),
                 // It is no log, or has lost what came before: nothing is found in it.
                 Err(Error::Usage { .. }) => return Ok(()),
+                // What is there belongs to another data file: this one has been moved, or another put in its place.
+                Err(Error::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(()),
                 Err(error) => return Err(error),
             }
         }

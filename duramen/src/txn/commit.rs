@@ -140,7 +140,10 @@ fn secure(work: &mut Work, meta: &mut Meta, record: Option<Vec<u8>>) -> Result<S
     }
     let (mark, record, waited) = match (way, record) {
         (Way::Flush, _) => (Mark::START, OfRecord::Flush, Duration::ZERO),
-        (Way::Begun { end }, _) => (Mark::At { end, flushed: true }, OfRecord::Wait, Duration::ZERO),
+        (Way::Begun { end }, _) => {
+            work.writer_mut()?.log.hand_over_begun();
+            (Mark::At { end, flushed: true }, OfRecord::Wait, Duration::ZERO)
+        }
         (Way::Log { at, flush }, Some(record)) => {
             // It is on top of the commit before, which comes first.
             let waited = wait_for_landing(work)?;
@@ -197,7 +200,7 @@ fn choose_way(work: &mut Work, meta: &Meta, record: Option<usize>) -> Result<Way
     let durability = work.durability;
     let durable = durability == Durability::Durable;
     let (store, writer) = work.store_and_writer()?;
-    if let Some(end) = writer.log.take_begun() {
+    if let Some(end) = writer.log.begun_end() {
         return Ok(Way::Begun { end });
     }
     if store.checkpoint_is_due(writer, meta.proof.pages, meta.page_count, durability) {

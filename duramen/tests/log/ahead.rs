@@ -19,6 +19,7 @@ use super::{Logged, Result, assert_survives, check, contents, log_of, roles};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Pages,
+    Meta,
     /// Of the data file.
     Flush,
     FlushLog,
@@ -26,6 +27,9 @@ pub(super) enum Asked {
     End,
     Flushed,
 }
+
+/// Bytes of the data file that are meta pages.
+const META_PAGES: u64 = 16 << 10;
 
 /// Who is told what is asked, before it is done, and may have it fail.
 type Note = Arc<dyn Fn(Asked) -> io::Result<()> + Send + Sync>;
@@ -40,7 +44,7 @@ struct Told {
 impl Medium for Told {
     fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         if !self.is_log {
-            (self.note)(Asked::Pages)?;
+            (self.note)(if offset < META_PAGES { Asked::Meta } else { Asked::Pages })?;
         }
         self.inner.write_at(offset, parts)
     }
@@ -118,7 +122,8 @@ fn the_disk_has_the_record_of_a_larger_commit_while_its_pages_are_written() -> R
     let larger = put(30, 100)?;
     assert_eq!((larger.first(), larger.last()), (Some(&Asked::Begin), Some(&Asked::End)), "{larger:?}");
     let between = &larger[1..larger.len() - 1];
-    assert!(between.len() > 1 && between.iter().all(|&what| what == Asked::Pages), "{larger:?}");
+    let is_written = |what: &Asked| matches!(what, Asked::Pages | Asked::Meta);
+    assert!(between.len() > 1 && between.iter().all(is_written), "{larger:?}");
     check(&db)
 }
 
@@ -154,6 +159,28 @@ fn a_commit_whose_pages_cannot_be_written_is_not_found_in_the_log() -> Result {
     broken.store(false, Ordering::Relaxed);
     logged.db.update(|txn| txn.table("t")?.put(b"next", b"whole"))?;
     assert_survives(&logged)
+}
+
+#[test]
+fn what_the_disk_was_asked_for_is_called_off_if_the_meta_page_cannot_be_written() -> Result {
+    let broken = Arc::new(AtomicBool::new(false));
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (is_broken, told) = (broken.clone(), asked.clone());
+    let logged = logged(move |what| {
+        told.lock().unwrap().push(what);
+        let fails = what == Asked::Meta && is_broken.load(Ordering::Relaxed);
+        if fails { Err(io::Error::other("broken")) } else { Ok(()) }
+    })?;
+    (0..3u8).try_for_each(|i| logged.db.update(|txn| txn.table("t")?.put([i], b"whole")))?;
+    broken.store(true, Ordering::Relaxed);
+    asked.lock().unwrap().clear();
+    logged.db.update(|txn| txn.table("t")?.put(b"not", b"whole")).unwrap_err();
+    let asked = std::mem::take(&mut *asked.lock().unwrap());
+    assert_eq!(asked.first(), Some(&Asked::Begin), "{asked:?}");
+    // As long as it is not at an end nobody else may write.
+    assert!(asked.ends_with(&[Asked::Meta, Asked::End, Asked::Flushed]), "{asked:?}");
+    assert_eq!(after_power_cut(&logged.dir.path().join("it.dm"), &logged.base)?, WHOLE);
+    Ok(())
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Logs that cannot be used as they are, or not yet.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use duramen::{Database, Error, Medium};
@@ -91,5 +93,28 @@ fn what_cannot_be_done_again_for_want_of_room_stays_in_the_log() -> Result {
         assert!(error.is_disk_full(), "{error}");
     }
     assert_eq!(contents(&Database::open(&path)?)?, contents(&logged.db)?);
+    Ok(())
+}
+
+/// Where the lock file says that somebody is in a transaction.
+const WRITING: u64 = 192;
+
+#[test]
+fn who_has_a_database_open_that_was_replaced_goes_on_after_a_death_whatever_log_the_new_one_has() -> Result {
+    let dir = tempfile::tempdir()?;
+    let (path, new) = (dir.path().join("it.dm"), dir.path().join("new.dm"));
+    let old = Database::open(&path)?;
+    old.update(|txn| txn.table("t")?.put(b"key", b"old"))?;
+    let lock = File::options().write(true).open(dir.path().join("it.dm-lock"))?;
+    Database::open(&new)?.close()?;
+    std::fs::rename(&new, &path)?;
+    let new = Database::options().log_at_once(1 << 20).open(&path)?;
+    new.update(|txn| txn.table("t")?.put(b"key", b"new"))?;
+    assert!(log_of(&path).exists());
+    // Another one who had the old file open was killed.
+    lock.write_all_at(&1u64.to_ne_bytes(), WRITING)?;
+    old.update(|txn| txn.table("t")?.put(b"key", b"older"))?;
+    assert_eq!(old.read()?.table("t")?.get(b"key")?, Some(&b"older"[..]));
+    assert_eq!(new.read()?.table("t")?.get(b"key")?, Some(&b"new"[..]));
     Ok(())
 }
