@@ -347,13 +347,15 @@ fn write_fully(
     Ok(())
 }
 
-/// Has a file take all the room on disk that its length stands for. Where the system cannot do that the file stays as it is.
-pub(crate) fn fill_holes(file: &File) -> io::Result<()> {
+/// Has a file take all the room on disk that its length stands for, as far as its first bytes go, so many. Where the system
+/// cannot do that the file stays as it is.
+pub(crate) fn fill_holes(file: &File, most: u64) -> io::Result<()> {
     let data = file.metadata()?;
-    if data.blocks() * 512 >= data.len() {
+    let len = data.len().min(most);
+    if len == data.len() && data.blocks() * 512 >= len {
         return Ok(());
     }
-    match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, data.len())) {
+    match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, len)) {
         Err(e @ (Errno::NOSPC | Errno::DQUOT)) => Err(e.into()),
         _ => Ok(()),
     }

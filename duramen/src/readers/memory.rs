@@ -181,7 +181,8 @@ impl Memory {
     fn map(mut file: LockFile) -> Result<Memory> {
         // One that was copied without its holes would end the process by a signal on a full disk, where it is looked at or
         // written to.
-        fill_holes(&file).map_err(|e| Error::Io { op: "find room on the disk for the lock file", source: e })?;
+        let failed = |e| Error::Io { op: "find room on the disk for the lock file", source: e };
+        fill_holes(&file, touched_bytes(&file).map_err(failed)?).map_err(failed)?;
         let twin = file.take_twin();
         let map = |bytes| Region::of_file(twin.as_ref().unwrap_or(&file), bytes, Access::Write);
         let region = Region::largest(RESERVED_BYTES, LEAST_RESERVED_BYTES, map)
@@ -269,6 +270,14 @@ impl Memory {
         let backed = blocks_in(file_bytes(file)?.min(self.region.bytes() as u64));
         Ok(self.backed.fetch_max(backed, Ordering::Relaxed).max(backed))
     }
+}
+
+/// How far the file is looked at and written to by what it says itself, which may be anything; it may be far longer.
+fn touched_bytes(file: &File) -> io::Result<u64> {
+    let mut word = [0; 8];
+    read_up_to(file, &mut word, offset_of!(Header, blocks) as u64)?;
+    let counted = u64::from_ne_bytes(word).clamp(BLOCKS_AT_ONCE as u64, u64::from(blocks_in(RESERVED_BYTES as u64)));
+    Ok(BLOCKS_OFFSET as u64 + counted * BLOCK_BYTES as u64)
 }
 
 fn write_zeros(file: &File) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Files that are not a database, or no longer a whole one.
 
 use std::fs;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use duramen::{Database, Error, Options, Result};
 
@@ -349,5 +349,23 @@ fn a_copy_that_ends_before_both_commits_is_one_of_a_cut_off_file() -> Result<()>
     let before = fs::read(&copy).unwrap();
     assert!(matches!(open(), Err(Error::Truncated { found, .. }) if found == early));
     assert!(fs::read(&copy).unwrap() == before, "the file was changed");
+    Ok(())
+}
+
+#[test]
+fn a_lock_file_of_any_length_takes_the_room_that_it_needs() -> Result<()> {
+    for is_blank in [false, true] {
+        let (dir, path) = closed()?;
+        let lock = fs::File::options().write(true).open(format!("{path}-lock")).unwrap();
+        if is_blank {
+            lock.set_len(0).unwrap();
+        }
+        lock.set_len(1 << 30).unwrap();
+        assert_clean(&Database::open(&path)?);
+        assert_clean(&Options::new().read_only(true).open(&path)?);
+        let taken = lock.metadata().unwrap().blocks() * 512;
+        assert!(taken < 4 << 20, "{taken} bytes");
+        drop(dir);
+    }
     Ok(())
 }
