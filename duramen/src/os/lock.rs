@@ -17,10 +17,16 @@ use std::io;
 use std::ops::{Deref, Range};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::os::fork::ForkGuard;
 use crate::os::parting::Parted;
+
+/// How often [`Held::wait`] looks.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// An open file whose locks end when it is dropped, or with the process, even if a forked child goes on having it open.
 pub(crate) struct LockFile {
@@ -94,6 +100,39 @@ pub(crate) fn try_lock(file: &File, range: Range<u64>, kind: Kind) -> Result<boo
 /// Takes the lock, waiting for as long as it takes.
 pub(crate) fn lock(file: &File, range: Range<u64>, kind: Kind) -> Result<()> {
     apply(file, libc::F_OFD_SETLKW, &mut request(range, kind)).map_err(Error::io("wait for a lock of the file"))
+}
+
+/// A range that is locked for as long as this lives, or the process.
+pub(crate) struct Held {
+    file: Arc<File>,
+    range: Range<u64>,
+    guard: ForkGuard,
+}
+
+impl Held {
+    /// Waits until nobody else holds this very range. None where that cannot be had: a program may have a lock of its own on
+    /// more of the file, or the filesystem have none.
+    pub(crate) fn wait(file: &Arc<File>, range: Range<u64>) -> Option<Held> {
+        let guard = ForkGuard::new();
+        loop {
+            if try_lock(file, range.clone(), Kind::Exclusive).ok()? {
+                return Some(Held { file: file.clone(), range, guard });
+            }
+            // The program that waits may be the one whose lock it is.
+            match conflict(file, range.clone()).ok()? {
+                Some((other, _)) if other != range => return None,
+                _ => thread::sleep(LOOK_AGAIN),
+            }
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if !self.guard.forked() {
+            let _ = unlock(&self.file, self.range.clone());
+        }
+    }
 }
 
 /// Drops whatever this open file holds in the range.

@@ -35,6 +35,7 @@ use crate::ids::{Pgno, Txnid};
 use crate::medium::Medium;
 use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
+use crate::os::lock::Held;
 use crate::os::overlay;
 use crate::pager::Pager;
 use crate::readers::{Inherited, Role, Shared, UnregisteredReader, Wait, no_record};
@@ -73,7 +74,7 @@ pub(crate) struct Store {
     /// Newest snapshot for which the file was found long enough.
     length_checked: AtomicU64,
     /// What the log holds and the data file does not, until that is done again. Nobody else is let in before.
-    pending: Mutex<Option<Found>>,
+    pending: Mutex<Option<Pending>>,
     syncing: Syncing,
     /// Who hears what transactions of this handle have said.
     pub listener: Listener,
@@ -87,6 +88,13 @@ pub(crate) struct Store {
     rejected: Option<u64>,
     /// What is to be done at the end has been done, or tried.
     closed: bool,
+}
+
+/// What the log holds and the data file does not.
+pub(crate) struct Pending {
+    pub found: Found,
+    /// Keeps others from doing it again meanwhile, where no lock file does.
+    _alone: Option<Held>,
 }
 
 /// A writer's memory.
@@ -189,7 +197,7 @@ impl Store {
             Role::First => opening.hold_newest()?,
             Role::Joined => opening.join(&shared)?,
         };
-        let pending = recovered.pending.take();
+        let pending = recovered.pending.take().map(|found| Pending { found, _alone: recovered.alone.take() });
         if pending.is_some() && settings.read_only {
             return Err(Error::Unreplayed { path: log_place.path });
         }
@@ -232,16 +240,16 @@ impl Store {
     }
 
     /// What the log holds and the data file does not. It is this caller's to do again; then [`Store::caught_up`].
-    pub(crate) fn take_pending(&self) -> Option<Found> {
+    pub(crate) fn take_pending(&self) -> Option<Pending> {
         self.lock_pending().take()
     }
 
     /// Takes back what could not be done again: it stays for the next to open.
-    pub(crate) fn keep_pending(&self, found: Found) {
-        *self.lock_pending() = Some(found);
+    pub(crate) fn keep_pending(&self, pending: Pending) {
+        *self.lock_pending() = Some(pending);
     }
 
-    fn lock_pending(&self) -> std::sync::MutexGuard<'_, Option<Found>> {
+    fn lock_pending(&self) -> std::sync::MutexGuard<'_, Option<Pending>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

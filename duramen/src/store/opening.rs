@@ -3,6 +3,7 @@
 //! Owns: which of these ways is taken. Must not know: how a commit is chosen and proven, what happens afterwards.
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -20,6 +21,7 @@ use crate::medium::Medium;
 use crate::os::beside::Beside;
 use crate::os::file::{failed, give_to_users_of, is_still_at, read_up_to};
 use crate::os::identity::{self, Identity};
+use crate::os::lock::Held;
 use crate::os::overlay;
 use crate::pager::Pager;
 use crate::readers::{DataFile, Published, Role, Shared, UnregisteredReader, may_be_lock_file, vouched};
@@ -27,6 +29,10 @@ use crate::width::to_usize;
 
 /// So long at most it takes a writer from its record to its meta page, even where others keep the processors busy.
 const COMMIT_MAX: Duration = Duration::from_secs(2);
+
+/// A byte of the data file, far beyond any data, before those that stand for snapshots. Where no lock file tells of others it is
+/// locked by who makes the database, or does its log again: whoever opens may do so while others are in transactions.
+const MAKING: Range<u64> = (1 << 61) - 1..1 << 61;
 
 /// A data file that is being opened, with what stands beside it.
 pub(super) struct Opening<'a> {
@@ -158,8 +164,24 @@ pub(super) struct Recovered {
     pub secured: bool,
     /// What the log holds and the data file does not.
     pub pending: Option<Found>,
+    /// What keeps others from doing that again, too, where no lock file does.
+    pub alone: Option<Held>,
     /// Who holds snapshots for a handle without a part in the lock file.
     pub unregistered: Option<UnregisteredReader>,
+}
+
+/// The data file at one time.
+struct Look {
+    head: Vec<u8>,
+    file_bytes: u64,
+    /// The sound slots of its head, the newest first.
+    usable: Result<Vec<(usize, Meta)>>,
+}
+
+impl Look {
+    fn is_unborn(&self) -> bool {
+        recover::is_unborn(&self.head, self.file_bytes, &self.usable)
+    }
 }
 
 impl Opening<'_> {
@@ -203,6 +225,8 @@ impl Opening<'_> {
         if self.settings.lock_file {
             log::wait_for_the_dead(self.log_place)?;
         }
+        let mut alone = None;
+        let mut is_first_look = true;
         loop {
             let head = read_head(self.file)?;
             let Some(recovered) = self.try_to_recover()? else { continue };
@@ -215,8 +239,19 @@ impl Opening<'_> {
             if self.is_overtaken(&head, &pending)? {
                 continue;
             }
-            return Ok(Recovered { pending: pending?, ..recovered });
+            // Somebody else may be doing it again: once it is this one's turn it may have been done.
+            if pending.as_ref().is_ok_and(Option::is_some) && std::mem::take(&mut is_first_look) {
+                alone = self.await_turn();
+                continue;
+            }
+            return Ok(Recovered { pending: pending?, alone, ..recovered });
         }
+    }
+
+    /// Waits until nobody else makes the database or does its log again, and keeps others from it; nothing where a lock file
+    /// does.
+    fn await_turn(&self) -> Option<Held> {
+        (!self.settings.lock_file).then(|| Held::wait(self.file, MAKING)).flatten()
     }
 
     /// What the log holds beyond this commit. Nothing for who only reads, and is told by a lock file in which he has no part that
@@ -244,18 +279,49 @@ impl Opening<'_> {
         Ok(true)
     }
 
-    /// None if somebody has committed meanwhile.
-    fn try_to_recover(&self) -> Result<Option<Recovered>> {
-        let mut head = read_head(self.file)?;
-        let mut file_bytes = self.file_bytes()?;
-        let mut usable = self.decode_slots(&head);
-        let is_new = !self.settings.read_only && self.settings.create && recover::is_unborn(&head, file_bytes, &usable);
+    fn look(&self) -> Result<Look> {
+        let head = read_head(self.file)?;
+        let (file_bytes, usable) = (self.file_bytes()?, self.decode_slots(&head));
+        Ok(Look { head, file_bytes, usable })
+    }
+
+    /// Makes a database of what is none yet; whether it did.
+    fn create(&self) -> Result<bool> {
+        // Somebody else may have done so, and have committed, by the time that it is this one's turn.
+        let _alone = self.await_turn();
+        let is_new = self.look()?.is_unborn();
         if is_new {
             create::create(self.path, self.settings, self.medium)?;
-            head = read_head(self.file)?;
-            file_bytes = self.file_bytes()?;
-            usable = self.decode_slots(&head);
         }
+        Ok(is_new)
+    }
+
+    /// Has those who write meanwhile, of whom no lock file tells, keep the newest commit there is until it is proven, and the file
+    /// as long as that. None if a newer one was made before it was kept.
+    fn keep(&self, found: &mut Look) -> Result<Option<UnregisteredReader>> {
+        let keeper = UnregisteredReader::new(self.file.clone());
+        // Where a program's own lock is in the way it locks out those who write.
+        if let (false, Ok(usable)) = (self.settings.lock_file, &found.usable)
+            && keeper.hold(usable[0].1.txnid).is_ok()
+        {
+            if read_head(self.file)? != found.head {
+                return Ok(None);
+            }
+            found.file_bytes = self.file_bytes()?;
+        }
+        Ok(Some(keeper))
+    }
+
+    /// None if somebody has committed meanwhile.
+    fn try_to_recover(&self) -> Result<Option<Recovered>> {
+        let mut found = self.look()?;
+        let mut is_new = false;
+        if !self.settings.read_only && self.settings.create && found.is_unborn() {
+            is_new = self.create()?;
+            found = self.look()?;
+        }
+        let Some(_kept) = self.keep(&mut found)? else { return Ok(None) };
+        let Look { head, file_bytes, usable } = found;
         let recovered = usable.and_then(|usable| self.recover_from(&usable, file_bytes));
         // Without a lock file somebody may write meanwhile, who is to find all as it was: nothing is written before a transaction is.
         let is_whole = recovered.as_ref().is_ok_and(|recovered| recovered.chosen.rejected.is_none());
@@ -290,7 +356,7 @@ impl Opening<'_> {
     fn recover_from(&self, usable: &[(usize, Meta)], file_bytes: u64) -> Result<Recovered> {
         let pager = pager_for(self.file, file_bytes, &usable[0].1, self.settings)?;
         let chosen = recover::choose(&pager, file_bytes, usable, self.vouched_for(usable), self.path)?;
-        Ok(Recovered { pager, chosen, secured: false, pending: None, unregistered: None })
+        Ok(Recovered { pager, chosen, secured: false, pending: None, alone: None, unregistered: None })
     }
 
     /// Opens beside others: the newest commit is in shared memory.
@@ -303,7 +369,7 @@ impl Opening<'_> {
         // The slots may change under our eyes; a writer looks its slot up again when it begins.
         let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
         let chosen = Chosen { slot, meta, unflushed: Vec::new(), rejected: None };
-        Ok(Recovered { pager, chosen, secured: true, pending: None, unregistered: None })
+        Ok(Recovered { pager, chosen, secured: true, pending: None, alone: None, unregistered: None })
     }
 }
 
@@ -331,7 +397,10 @@ pub(super) fn read_head(file: &File) -> Result<Vec<u8>> {
 fn pager_for(file: &Arc<File>, file_bytes: u64, meta: &Meta, settings: &Settings) -> Result<Pager> {
     let page_size = meta.page_size as usize;
     let advice = Advice::new(file.clone(), page_size, settings.file_memory);
-    let pager = Pager::new(Map::new(file, file_bytes)?, advice, meta.file_id, page_size)?;
+    // In an overlay a writer may have had it copied since it was opened.
+    let copy = (settings.read_only && overlay::may_be_copied(file)).then(|| overlay::open_anew(file).ok()).flatten();
+    let mapped = copy.map_or_else(|| file.clone(), Arc::new);
+    let pager = Pager::new(Map::new(&mapped, file_bytes)?, advice, meta.file_id, page_size)?;
     pager.file_has(file_bytes);
     Ok(pager)
 }

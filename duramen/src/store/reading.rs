@@ -95,8 +95,10 @@ impl Store {
     #[cold]
     pub(super) fn look_for_commits(&self) -> Result<()> {
         let newer = |slot: &usize| Meta::txnid_of(&self.pager.slot(*slot)) > self.shared.newest();
+        // In an overlay the map may be of what has been copied since: the file itself tells.
+        let may_be_copied = self.may_be_copied.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         // What a failed commit of this process left there is not to be seen.
-        if self.poison.is_there() || !(0..SLOTS).any(|slot| newer(&slot)) {
+        if self.poison.is_there() || !may_be_copied && !(0..SLOTS).any(|slot| newer(&slot)) {
             return Ok(());
         }
         let memory = self.lock_memory();

@@ -17,11 +17,11 @@ use crate::store::{Durability, Store};
 /// # Errors
 /// [`Error::DamagedLog`] if a record cannot be done again; what the commit meets. The log then stays as it is.
 pub(crate) fn run(store: &Arc<Store>) -> Result<()> {
-    let Some(found) = store.take_pending() else { return Ok(()) };
-    match redo(store, &found) {
+    let Some(pending) = store.take_pending() else { return Ok(()) };
+    match redo(store, &pending.found) {
         Ok(()) => store.caught_up(),
         Err(error) => {
-            store.keep_pending(found);
+            store.keep_pending(pending);
             Err(error)
         }
     }

@@ -9,6 +9,7 @@ use std::fs::{self, Permissions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use duramen::{Database, Durability, Error, Options, Result};
@@ -448,11 +449,8 @@ fn a_read_only_medium_opens_for_reading() -> Result<()> {
     Ok(())
 }
 
-/// Role: reads a database of an overlay's lower layer while it is copied, and written to, through another handle.
-#[test]
-fn role_overlay() -> Result<()> {
-    let Some(arguments) = roles::arguments("permissions::role_overlay") else { return Ok(()) };
-    let [dir, name] = &arguments[..] else { panic!("{arguments:?}") };
+/// The database in an overlay above the folder `lower` of this one. None where that cannot be had.
+fn in_overlay(dir: &str, name: &str) -> Option<String> {
     let on = |part: &str| format!("{dir}/{part}");
     ["upper", "work", "merged"].iter().for_each(|part| fs::create_dir(on(part)).unwrap());
     let options = format!("lowerdir={},upperdir={},workdir={}", on("lower"), on("upper"), on("work"));
@@ -461,41 +459,91 @@ fn role_overlay() -> Result<()> {
     // SAFETY: see the module's head; the strings end with a zero.
     let mounted =
         may_mount() && unsafe { libc::mount(overlay, target.as_ptr(), overlay, 0, options.as_ptr().cast()) == 0 };
-    if !mounted {
+    mounted.then(|| format!("{}/{name}", on("merged")))
+}
+
+/// Role: reads a database of an overlay's lower layer while it is copied, and written to, through another handle.
+#[test]
+fn role_overlay() -> Result<()> {
+    let Some(arguments) = roles::arguments("permissions::role_overlay") else { return Ok(()) };
+    let [dir, name, what] = &arguments[..] else { panic!("{arguments:?}") };
+    let Some(path) = in_overlay(dir, name) else {
         roles::say("may not mount");
         return Ok(());
-    }
-    let path = format!("{}/{name}", on("merged"));
-    let reader = Options::new().read_only(true).open(&path)?;
-    assert_readable(&reader)?;
-    let before = reader.read()?;
-    let old: Vec<_> = before.table("t")?.iter().collect::<Result<_>>()?;
-    let writer = Database::open(&path)?;
-    for round in 0..20u32 {
-        let value = vec![round as u8; 100];
-        writer.update(|txn| (0..500u32).try_for_each(|n| txn.table("t")?.put(n.to_be_bytes(), &value)))?;
-        let snapshot = reader.read()?;
-        let table = snapshot.table("t")?;
-        assert!(
-            (0..500u32).all(|n| matches!(table.get(n.to_be_bytes()), Ok(Some(found)) if found == value)),
-            "{round}"
-        );
-        assert!(before.table("t")?.iter().map(|entry| entry.unwrap()).eq(old.iter().copied()));
+    };
+    match what.as_str() {
+        "beside" => read_while_copied(&path)?,
+        "unlocked" => read_while_copied_without_lock_file(&path)?,
+        "opening" => open_while_copied(&path)?,
+        _ => panic!("{what}"),
     }
     roles::say("all well");
     Ok(())
 }
 
+fn fill(db: &Database, value: &[u8]) -> Result<()> {
+    db.update(|txn| (0..500u32).try_for_each(|n| txn.table("t")?.put(n.to_be_bytes(), value)))
+}
+
+fn assert_filled(db: &Database, value: &[u8]) -> Result<()> {
+    let snapshot = db.read()?;
+    let table = snapshot.table("t")?;
+    assert!((0..500u32).all(|n| matches!(table.get(n.to_be_bytes()), Ok(Some(found)) if found == value)), "{value:?}");
+    Ok(())
+}
+
+fn read_while_copied(path: &str) -> Result<()> {
+    let reader = Options::new().read_only(true).open(path)?;
+    assert_readable(&reader)?;
+    let before = reader.read()?;
+    let old: Vec<_> = before.table("t")?.iter().collect::<Result<_>>()?;
+    let writer = Database::open(path)?;
+    for round in 0..20 {
+        fill(&writer, &[round; 100])?;
+        assert_filled(&reader, &[round; 100])?;
+        assert!(before.table("t")?.iter().map(|entry| entry.unwrap()).eq(old.iter().copied()));
+    }
+    Ok(())
+}
+
+fn read_while_copied_without_lock_file(path: &str) -> Result<()> {
+    let reader = Options::new().read_only(true).without_lock_file().open(path)?;
+    assert_readable(&reader)?;
+    let writer = Options::new().without_lock_file().open(path)?;
+    for round in 0..20 {
+        fill(&writer, &[round; 100])?;
+        assert_filled(&reader, &[round; 100])?;
+    }
+    Ok(())
+}
+
+/// Somebody comes to write between the opening of the file and the first look at it.
+fn open_while_copied(path: &str) -> Result<()> {
+    let writer = Arc::new(OnceLock::new());
+    let (comes, to) = (writer.clone(), path.to_string());
+    let layer = move |medium| {
+        let writer = comes.get_or_init(|| Database::open(&to).unwrap());
+        fill(writer, &[7; 100]).unwrap();
+        medium
+    };
+    let reader = Options::new().read_only(true).medium(Arc::new(layer)).open(path)?;
+    assert_filled(&reader, &[7; 100])?;
+    assert_eq!(reader.check(|_, _| {})?.findings, Vec::<String>::new());
+    Ok(())
+}
+
 #[test]
 fn a_reader_of_a_lower_layer_sees_what_is_written_to_the_copy_above() -> Result<()> {
-    let (lower, path) = closed()?;
-    let dir = tempfile::tempdir().unwrap();
-    fs::rename(lower.path(), dir.path().join("lower")).unwrap();
-    let name = path.rsplit('/').next().unwrap();
-    let mut role = start("permissions::role_overlay", &[dir.path().to_str().unwrap(), name]);
-    let said = role.next().unwrap();
-    // Only root may mount, and not in every container, nor an overlay on another one.
-    assert!(said == "all well" || said == "may not mount", "{said}");
-    role.finish();
+    for what in ["beside", "unlocked", "opening"] {
+        let (lower, path) = closed()?;
+        let dir = tempfile::tempdir().unwrap();
+        fs::rename(lower.path(), dir.path().join("lower")).unwrap();
+        let name = path.rsplit('/').next().unwrap();
+        let mut role = start("permissions::role_overlay", &[dir.path().to_str().unwrap(), name, what]);
+        let said = role.next();
+        // Only root may mount, and not in every container, nor an overlay on another one.
+        assert!(matches!(said.as_deref(), Some("all well" | "may not mount")), "{what}: {said:?}");
+        role.finish();
+    }
     Ok(())
 }
