@@ -63,10 +63,11 @@ fn pieces(store: &Store, mut write: impl FnMut(u64, &[u8]) -> io::Result<()>) ->
     Ok(())
 }
 
-/// Whoever has the copy has all of it: no meta page of it needs a proof.
+/// Whoever has the copy has all of it: no meta page of it needs a proof. By the time of its commit it is another history's: put
+/// back in the place of what it was made of, it is not brought up to a log that was left there.
 fn fill_head(piece: &mut [u8], newest: &Meta) {
     for (number, slot) in piece.chunks_mut(SLOT_BYTES).take(SLOTS).enumerate() {
-        let mut meta = Meta { sequence: number as u64, ..newest.clone() };
+        let mut meta = Meta { sequence: number as u64, committed_ns: newest.committed_ns ^ 1, ..newest.clone() };
         meta.needs_no_proof();
         slot.copy_from_slice(&meta.encode_whole());
     }

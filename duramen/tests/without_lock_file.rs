@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use duramen::{Database, Medium, Options};
+use duramen::{Database, Durability, Medium, Options};
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
@@ -15,9 +15,10 @@ type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 enum Asked {
     Write,
     Length,
+    Flush,
 }
 
-/// What somebody else does while the file is opened: when this is asked for the so-manieth time.
+/// What somebody else does meanwhile: when this is asked for the so-manieth time, or each time (0).
 struct Beside<F> {
     medium: Arc<dyn Medium>,
     at: (Asked, usize),
@@ -27,7 +28,7 @@ struct Beside<F> {
 
 impl<F: Fn()> Beside<F> {
     fn note(&self, what: Asked) {
-        if what == self.at.0 && self.asked.fetch_add(1, Ordering::Relaxed) + 1 == self.at.1 {
+        if what == self.at.0 && [0, self.asked.fetch_add(1, Ordering::Relaxed) + 1].contains(&self.at.1) {
             (self.work)();
         }
     }
@@ -40,6 +41,7 @@ impl<F: Fn() + Send + Sync> Medium for Beside<F> {
     }
 
     fn flush(&self) -> io::Result<()> {
+        self.note(Asked::Flush);
         self.medium.flush()
     }
 
@@ -60,8 +62,12 @@ fn options() -> Options {
 
 /// Options for opening while somebody else does this.
 fn beside(at: (Asked, usize), work: impl Fn() + Send + Sync + 'static) -> Options {
+    among(options(), at, work)
+}
+
+fn among(options: Options, at: (Asked, usize), work: impl Fn() + Send + Sync + 'static) -> Options {
     let (asked, work) = (Arc::new(AtomicUsize::new(0)), Arc::new(work));
-    options().medium(Arc::new(move |medium| Arc::new(Beside { medium, at, asked: asked.clone(), work: work.clone() })))
+    options.medium(Arc::new(move |medium| Arc::new(Beside { medium, at, asked: asked.clone(), work: work.clone() })))
 }
 
 fn fill(db: &Database, value: u8) -> duramen::Result<()> {
@@ -160,5 +166,69 @@ fn a_file_that_somebody_cuts_off_while_it_is_opened_is_opened_as_it_is_then() ->
         let db = beside((Asked::Length, look), cut_off).open(&path)?;
         assert_eq!(db.read()?.table("t")?.get("k")?, Some(&b"after"[..]), "{look}");
     }
+    Ok(())
+}
+
+/// A page of the newest commit that is not whole: a proof of that finds it, and nobody else who does not look there.
+fn spoil_a_leaf(path: &Path) -> Result {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::read(path)?;
+    let leaf =
+        file.chunks(4096).rposition(|page| page[100..].windows(50).any(|part| part == [7; 50])).ok_or("no leaf")?;
+    Ok(std::fs::File::options().write(true).open(path)?.write_all_at(&[1; 8], leaf as u64 * 4096 + 2000)?)
+}
+
+#[test]
+fn who_opens_to_read_while_others_flush_looks_through_none_of_the_file() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it.dm");
+    let looks = Arc::new(Mutex::new(Vec::new()));
+    let (of, seen) = (path.clone(), looks.clone());
+    let look = move || {
+        let reader = options().read_only(true).open(&of);
+        seen.lock().unwrap().push(reader.and_then(|reader| Ok(reader.read()?.txnid().0)));
+    };
+    let writer = among(Database::options(), (Asked::Flush, 0), look).open(&path)?;
+    writer.update(|txn| {
+        txn.set_durability(Durability::Relaxed);
+        (0..2000u32).try_for_each(|i| txn.table("t")?.put(i.to_be_bytes(), [7; 100]))
+    })?;
+    spoil_a_leaf(&path)?;
+    looks.lock().unwrap().clear();
+    writer.update(|txn| txn.table("other")?.put("key", "value"))?;
+    let looks = std::mem::take(&mut *looks.lock().unwrap());
+    assert!(matches!(looks[..], [Ok(1 | 2)]), "{looks:?}");
+    Ok(())
+}
+
+#[test]
+fn what_is_read_without_a_lock_file_stays_beside_a_writer_that_has_one() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it.dm");
+    let writer = Database::options().durability(Durability::Relaxed).open(&path)?;
+    fill(&writer, 1)?;
+    let reader = options().read_only(true).open(&path)?;
+    let before = reader.read()?;
+    for value in 2..40 {
+        fill(&writer, value)?;
+        assert_eq!(first_bytes(&reader)?, vec![value; 2000], "the newest");
+        let seen: Vec<u8> =
+            before.table("t")?.iter().map(|entry| entry.map(|(_, v)| v[0])).collect::<duramen::Result<_>>()?;
+        assert_eq!(seen, vec![1; 2000], "after {value}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_programs_own_lock_of_the_file_keeps_nobody_from_reading_without_a_lock_file() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it.dm");
+    fill(&options().open(&path)?, 1)?;
+    let lock = std::fs::File::options().read(true).write(true).open(&path)?;
+    rustix::fs::fcntl_lock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+    let reader = options().read_only(true).open(&path)?;
+    assert_eq!(first_bytes(&reader)?, vec![1; 2000]);
+    fill(&options().open(&path)?, 2)?;
+    assert_eq!(first_bytes(&reader)?, vec![2; 2000]);
     Ok(())
 }

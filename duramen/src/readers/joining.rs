@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::memory::Memory;
-use super::{OPENER, Published, Role, SUCCESSION};
+use super::{FAILED, OPENER, Published, Role, SUCCESSION};
 use crate::error::{Error, Result};
 use crate::ids::Txnid;
 use crate::os::file;
@@ -133,11 +133,12 @@ fn is_ready(memory: &Memory) -> Result<bool> {
 
 /// Whether a state that nobody has a part in any more can be gone on with: see the module's head.
 fn is_left_by_others(memory: &Memory, data: &dyn DataFile) -> bool {
-    whole_by(memory, data).is_some() && memory.blocks().is_ok()
+    whole_by(memory, data, 1).is_some() && memory.blocks().is_ok()
 }
 
-/// The commit published last, if this is the state of the data file, which holds that, and has all of it.
-fn whole_by(memory: &Memory, data: &dyn DataFile) -> Option<Txnid> {
+/// The commit published last, if this is the state of the data file, which holds that, and has all of it; with less doubt of
+/// that than this.
+fn whole_by(memory: &Memory, data: &dyn DataFile, doubt: u64) -> Option<Txnid> {
     let header = memory.header();
     let found = identity_in(memory);
     let newest = Txnid(header.newest.word.load(Ordering::SeqCst));
@@ -150,7 +151,7 @@ fn whole_by(memory: &Memory, data: &dyn DataFile) -> Option<Txnid> {
     let known = data.identity().is_some_and(|identity| same(&identity, &found))
         && is_ready(memory).is_ok_and(|ready| ready)
         && possible
-        && header.doubt.word.load(Ordering::Acquire) == 0;
+        && header.doubt.word.load(Ordering::Acquire) < doubt;
     let words = known.then(|| memory.record(newest.0).read(newest)).flatten()?;
     data.holds(&Published { txnid: newest, words }, unsettled).then_some(newest)
 }
@@ -159,5 +160,6 @@ fn whole_by(memory: &Memory, data: &dyn DataFile) -> Option<Txnid> {
 /// in that file. Nothing is locked, so that nobody takes this for the part of a handle.
 pub(crate) fn vouched(path: &Path, data: &dyn DataFile) -> Option<Txnid> {
     let memory = Memory::copy_of(&file::open_lock_to_read(path)?).ok()??;
-    whole_by(&memory, data)
+    // The page cache has what is being flushed: who reads by the lock file does so meanwhile, too.
+    whole_by(&memory, data, FAILED)
 }

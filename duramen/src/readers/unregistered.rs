@@ -24,6 +24,8 @@ const HELD_MAX: usize = 1 << 16;
 /// One handle's locks.
 pub(crate) struct UnregisteredReader {
     data: Arc<File>,
+    /// Where a snapshot cannot be held it is not read.
+    must_hold: bool,
     held: Mutex<BTreeSet<Txnid>>,
     guard: ForkGuard,
 }
@@ -31,7 +33,13 @@ pub(crate) struct UnregisteredReader {
 impl UnregisteredReader {
     /// A holder of locks through this open file, which nobody else may use for that.
     pub(crate) fn new(data: Arc<File>) -> UnregisteredReader {
-        UnregisteredReader { data, held: Mutex::default(), guard: ForkGuard::new() }
+        UnregisteredReader { data, must_hold: true, held: Mutex::default(), guard: ForkGuard::new() }
+    }
+
+    /// For who need not hold what he reads: his program sees to it that nobody writes meanwhile, it may be by a lock of its own.
+    pub(crate) fn if_possible(mut self) -> UnregisteredReader {
+        self.must_hold = false;
+        self
     }
 
     /// Locks a snapshot. It is held only if it is (still) the newest after this returns.
@@ -45,11 +53,15 @@ impl UnregisteredReader {
             return Err(Error::Usage { what: "too many snapshots are read at once: end some read transactions" });
         }
         // Only a writer's lock could be in the way, and none is ever taken there.
-        if !lock::try_lock(&self.data, range_of(txnid)?, Kind::Shared)? {
-            return Err(Error::Usage { what: "another program keeps a lock of its own on the data file" });
+        match lock::try_lock(&self.data, range_of(txnid)?, Kind::Shared) {
+            Ok(true) => {
+                held.insert(txnid);
+                Ok(())
+            }
+            _ if !self.must_hold => Ok(()),
+            Ok(false) => Err(Error::Usage { what: "another program keeps a lock of its own on the data file" }),
+            Err(error) => Err(error),
         }
-        held.insert(txnid);
-        Ok(())
     }
 
     /// Lets go of all snapshots but these.

@@ -73,7 +73,8 @@ impl<'a> Opening<'a> {
     /// The shared state, the part in it, and whether readers of this handle are known to others by it.
     pub(super) fn shared(&self) -> Result<(Shared, Role, bool)> {
         if !self.settings.lock_file {
-            return Ok((Shared::private()?, Role::First, true));
+            // Who only reads holds what he reads: programs are often read so while they go on writing.
+            return Ok((Shared::private()?, Role::First, !self.settings.read_only));
         }
         match Shared::open(&self.lock_path, self.settings.mode, self) {
             // On read-only media, or without the permission to write the lock file: see `hold_newest`.
@@ -188,9 +189,12 @@ impl Opening<'_> {
     /// Opens for reading without a part in the lock file: the newest commit is held by a lock on the data file, as those are
     /// that come later.
     pub(super) fn hold_newest(&self) -> Result<Recovered> {
-        let reader = UnregisteredReader::new(self.file.clone());
+        let reader = self.unregistered();
         loop {
             reader.keep_only(&[]);
+            if let Some(recovered) = self.hold_vouched_for(&reader)? {
+                return Ok(Recovered { unregistered: Some(reader), ..recovered });
+            }
             let head = read_head(self.file)?;
             let usable = self.decode_slots(&head);
             // A writer that committed before the lock was there may not have seen it.
@@ -202,7 +206,7 @@ impl Opening<'_> {
                 _ => continue,
             };
             let file_bytes = self.file_bytes()?;
-            let recovered = match self.recover_from(&usable, file_bytes) {
+            let recovered = match self.recover_from(&usable, file_bytes, None) {
                 // A newer commit may have cut off the end of the file that this one does not use.
                 Err(_) if read_head(self.file)? != head => continue,
                 recovered => recovered?,
@@ -218,6 +222,29 @@ impl Opening<'_> {
             reader.keep_only(&[chosen]);
             return Ok(Recovered { pending: pending?, unregistered: Some(reader), ..recovered });
         }
+    }
+
+    fn unregistered(&self) -> UnregisteredReader {
+        let reader = UnregisteredReader::new(self.file.clone());
+        if self.settings.lock_file { reader } else { reader.if_possible() }
+    }
+
+    /// The newest commit by the lock file, which need not prove itself, held; none where that does not tell of it. There may be
+    /// one on its way already, which nobody has been told of.
+    fn hold_vouched_for(&self, reader: &UnregisteredReader) -> Result<Option<Recovered>> {
+        let Some(newest) = self.newest_by_lock_file() else { return Ok(None) };
+        reader.hold(newest)?;
+        // As long as it is the newest every writer keeps it. Those who begin when it is not see the lock.
+        if self.newest_by_lock_file() != Some(newest) {
+            return Ok(None);
+        }
+        let Look { file_bytes, usable, .. } = self.look()?;
+        let mut usable = usable?;
+        usable.retain(|(_, meta)| meta.txnid <= newest);
+        if usable.first().is_none_or(|(_, meta)| meta.txnid != newest) {
+            return Ok(None);
+        }
+        self.recover_from(&usable, file_bytes, Some(newest)).map(Some)
     }
 
     /// Opens as the only one: creates what is not there, and finds the newest commit that is whole.
@@ -322,7 +349,7 @@ impl Opening<'_> {
         }
         let Some(_kept) = self.keep(&mut found)? else { return Ok(None) };
         let Look { head, file_bytes, usable } = found;
-        let recovered = usable.and_then(|usable| self.recover_from(&usable, file_bytes));
+        let recovered = usable.and_then(|usable| self.recover_from(&usable, file_bytes, None));
         // Without a lock file somebody may write meanwhile, who is to find all as it was: nothing is written before a transaction is.
         let is_whole = recovered.as_ref().is_ok_and(|recovered| recovered.chosen.rejected.is_none());
         if !self.settings.lock_file && !is_whole && read_head(self.file)? != head {
@@ -339,23 +366,16 @@ impl Opening<'_> {
         Ok(Some(recovered))
     }
 
-    /// The commit that need not prove itself to who only reads: the lock file, in which he has no part, tells that the page cache
-    /// has all of it. Who writes makes sure that the disk has it, and needs to know its pages for that.
-    fn vouched_for(&self, usable: &[(usize, Meta)]) -> Option<Txnid> {
-        if !self.settings.read_only || usable.first().is_none_or(|(_, meta)| meta.is_proven()) {
-            return None;
-        }
-        self.newest_by_lock_file()
-    }
-
-    /// The newest commit by the lock file, if that is of this data file as the page cache has it, which has all of it.
+    /// The newest commit by the lock file, if that is of this data file as the page cache has it, which has all of it: it need not
+    /// prove itself to who only reads. (Who writes makes sure that the disk has it, and needs to know its pages for that.)
     fn newest_by_lock_file(&self) -> Option<Txnid> {
         vouched(&self.lock_path, self)
     }
 
-    fn recover_from(&self, usable: &[(usize, Meta)], file_bytes: u64) -> Result<Recovered> {
+    /// `vouched`: a commit that need not prove itself.
+    fn recover_from(&self, usable: &[(usize, Meta)], file_bytes: u64, vouched: Option<Txnid>) -> Result<Recovered> {
         let pager = pager_for(self.file, file_bytes, &usable[0].1, self.settings)?;
-        let chosen = recover::choose(&pager, file_bytes, usable, self.vouched_for(usable), self.path)?;
+        let chosen = recover::choose(&pager, file_bytes, usable, vouched, self.path)?;
         Ok(Recovered { pager, chosen, secured: false, pending: None, alone: None, unregistered: None })
     }
 

@@ -96,6 +96,26 @@ fn what_cannot_be_done_again_for_want_of_room_stays_in_the_log() -> Result {
     Ok(())
 }
 
+#[test]
+fn a_copy_that_is_put_back_beside_the_log_that_a_killed_program_left_is_not_brought_up_to_it() -> Result {
+    let logged = Logged::new()?;
+    let commit = |i: u8| logged.db.update(|txn| txn.table("t")?.put([i], b"in the log"));
+    (0..3).try_for_each(commit)?;
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("restored.dm");
+    logged.db.copy_to_file(&File::create(&path)?)?;
+    let copied = contents(&logged.db)?;
+    (3..6).try_for_each(commit)?;
+    std::fs::copy(log_of(logged.db.path()), log_of(&path))?;
+    for _ in 0..2 {
+        let error = Database::open(&path).unwrap_err();
+        assert!(matches!(error, Error::ForeignLog { .. }), "{error}");
+    }
+    std::fs::remove_file(log_of(&path))?;
+    assert_eq!(contents(&Database::open(&path)?)?, copied);
+    Ok(())
+}
+
 /// Where the lock file says that somebody is in a transaction.
 const WRITING: u64 = 192;
 
