@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use crate::buffer::{Input, Output};
 use crate::figures::add;
 use crate::stream::Stream;
-use crate::thread::{Thread, Watch};
+use crate::thread::{TICK, Thread, Watch};
 use crate::tls::{refused_certificate, secured};
 use crate::work::{OUTPUT_FULL_BYTES, Resting, Taken, UNBIND, Work};
 
@@ -44,6 +44,8 @@ pub struct Connection {
     flushing: bool,
     /// The client has not taken what it was sent.
     blocked: bool,
+    /// What the client had not taken of what it was sent when that was looked at, if it was since the socket took something.
+    untaken: Option<u64>,
     /// The client sends nothing more.
     ended: bool,
 }
@@ -78,8 +80,21 @@ impl Connection {
     /// Of a thread, over a stream.
     pub fn new(thread: Rc<Thread>, watch: Rc<Watch>, stream: Stream, work: Work) -> Connection {
         let (input, output) = Default::default();
-        let (held, flushing, blocked, ended) = Default::default();
-        Connection { thread, watch, stream, input, output, work, then: Then::GoOn, held, flushing, blocked, ended }
+        let (held, flushing, blocked, untaken, ended) = Default::default();
+        Connection {
+            thread,
+            watch,
+            stream,
+            input,
+            output,
+            work,
+            then: Then::GoOn,
+            held,
+            flushing,
+            blocked,
+            untaken,
+            ended,
+        }
     }
 
     /// Serves the connection until it ends, or leaves. `tls_first`: TLS comes before anything else.
@@ -276,6 +291,7 @@ impl Connection {
                     add(&self.thread.figures.bytes_out, count as u64);
                     self.output.advance(count);
                     self.watch.active(&self.thread);
+                    self.untaken = None;
                     self.flushing = matches!(self.stream, Stream::Tls(_));
                 }
                 Poll::Ready(Err(error)) => return Err(describe(&error)),
@@ -341,7 +357,7 @@ impl Connection {
             true if self.work.is_quiet() && !self.work.is_listening() => (limits.idle, "idle for too long"),
             true => (Duration::ZERO, ""),
         };
-        if !limit.is_zero() && self.watch.silent_for(&self.thread) >= limit {
+        if !limit.is_zero() && self.silent_for() >= limit {
             if !self.output.is_empty() {
                 return Poll::Ready(Err(end));
             }
@@ -351,6 +367,18 @@ impl Connection {
         self.work.let_go();
         self.watch.park(cx.waker(), !limit.is_zero() || self.work.holds_snapshot());
         Poll::Pending
+    }
+
+    /// How long the client has done nothing. The socket has room for more only once a good part of what it holds is gone, which
+    /// may be megabytes: that somebody reads slowly shows in what it holds.
+    fn silent_for(&mut self) -> Duration {
+        if self.blocked && self.watch.silent_for(&self.thread) >= TICK {
+            let now = self.stream.untaken_bytes();
+            if self.untaken.replace(now).is_none_or(|before| now < before) {
+                self.watch.active(&self.thread);
+            }
+        }
+        self.watch.silent_for(&self.thread)
     }
 
     async fn start_tls(&mut self) -> Result<(), End> {

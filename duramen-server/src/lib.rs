@@ -14,7 +14,7 @@
 //! | [`bell`] | connections that wait for updates, woken together |
 //! | [`work`] | operations of a connection |
 //! | [`replica`] | being a copy of another server |
-//! | [`session`], [`tls`], [`stream`], [`buffer`], [`reply`] | what they stand on |
+//! | [`session`], [`tls`], [`stream`], [`queue`], [`buffer`], [`reply`] | what they stand on |
 //! | [`figures`], [`monitor`], [`http`], [`log`], [`seldom`], [`notify`] | what the daemon tells of itself |
 //!
 //! ```
@@ -46,6 +46,7 @@ pub mod listen;
 pub mod log;
 pub mod monitor;
 pub mod notify;
+pub mod queue;
 pub mod replica;
 pub mod reply;
 pub mod seldom;

@@ -2,13 +2,15 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::server::TlsStream;
+
+use crate::queue;
 
 /// A socket that no runtime has yet.
 pub enum Socket {
@@ -60,6 +62,14 @@ impl Plain {
         };
         Ok(())
     }
+
+    fn untaken_bytes(&self) -> u64 {
+        match self {
+            Plain::Tcp(stream) => queue::untaken_bytes(stream.as_fd()),
+            Plain::Unix(stream) => queue::untaken_bytes(stream.as_fd()),
+            Plain::Free(_) | Plain::Gone => 0,
+        }
+    }
 }
 
 /// A stream.
@@ -86,6 +96,15 @@ impl Stream {
     /// Gives it to the runtime of this thread.
     pub fn enter(&mut self) -> io::Result<()> {
         self.plain().map_or(Ok(()), Plain::enter)
+    }
+
+    /// How much of what the socket was given the other end has not taken; see [`queue::untaken_bytes`].
+    pub fn untaken_bytes(&self) -> u64 {
+        match self {
+            Stream::Plain(plain) => plain.untaken_bytes(),
+            Stream::Tls(tls) => tls.get_ref().0.untaken_bytes(),
+            Stream::Gone => 0,
+        }
     }
 
     fn plain(&mut self) -> Option<&mut Plain> {

@@ -99,7 +99,8 @@ pub struct Limits {
     pub idle: Duration,
     /// TLS handshakes have to be done within this time.
     pub handshake: Duration,
-    /// A client that takes none of what it is sent is dropped after this time.
+    /// A client that takes none of what it is sent is dropped after this time, which is as long as somebody may be away who has
+    /// the answers in a pager: what is held for him is held for longer for whoever reads slowly.
     pub write: Duration,
     /// A search whose client takes its answers slowly is ended after this time, and with it what it holds of the past.
     pub search: Duration,
@@ -121,7 +122,7 @@ impl Default for Limits {
             pending: 256,
             idle: Duration::ZERO,
             handshake: Duration::from_secs(30),
-            write: Duration::from_secs(60),
+            write: Duration::from_secs(600),
             search: Duration::from_secs(3600),
             stop: Duration::from_secs(10),
             password_checks: cores,

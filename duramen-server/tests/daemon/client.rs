@@ -86,18 +86,28 @@ impl<S: Read + Write> Client<S> {
         Ok(self.id)
     }
 
+    /// Receives so many bytes at most, and takes no message of them yet; false at the end of the stream.
+    pub fn receive(&mut self, bytes_max: usize) -> bool {
+        let mut chunk = vec![0; bytes_max];
+        match self.stream.read(&mut chunk) {
+            Ok(0) => false,
+            Ok(count) => {
+                self.received.extend_from_slice(&chunk[..count]);
+                true
+            }
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => false,
+            Err(error) => panic!("no answer: {error}"),
+        }
+    }
+
     /// The next message; `None` at the end of the stream.
     pub fn message(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Frame::Complete(length) = frame(&self.received, 1 << 28).unwrap() {
                 return Some(self.received.drain(..length).collect());
             }
-            let mut chunk = vec![0; 1 << 16];
-            match self.stream.read(&mut chunk) {
-                Ok(0) => return None,
-                Ok(count) => self.received.extend_from_slice(&chunk[..count]),
-                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return None,
-                Err(error) => panic!("no answer: {error}"),
+            if !self.receive(1 << 16) {
+                return None;
             }
         }
     }

@@ -20,6 +20,7 @@ mod policies;
 mod power;
 mod process;
 mod replicas;
+mod slow;
 mod threads;
 mod tls;
 mod tools;

@@ -19,9 +19,9 @@ const PEOPLE: usize = 300;
 /// Longest wait for connections to have changed threads.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-type TlsStream = StreamOwned<ClientConnection, TcpStream>;
+pub type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
-fn connected_by_tls(daemon: &Daemon) -> TlsStream {
+pub fn connected_by_tls(daemon: &Daemon) -> TlsStream {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(daemon.path("root.pem")).unwrap()).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
