@@ -68,6 +68,13 @@ impl Session {
         self.secured = Some(secured);
     }
 
+    /// Forgets who it is: nobody has authenticated from now on.
+    pub fn forget(&mut self) {
+        self.requester = self.anonymous();
+        self.scram = None;
+        self.must_change = None;
+    }
+
     /// Nobody, over this connection.
     pub fn anonymous(&self) -> Requester {
         let nobody = Requester::anonymous(self.peer.clone(), self.requester.ssf);

@@ -56,8 +56,7 @@ pub(super) struct Check {
 impl Work {
     pub(super) fn bind(&mut self, op: Op, request: &BindRequest<'_>, controls: Controls<'_>, out: &mut Vec<u8>) {
         let exchange = self.session.scram.take();
-        self.session.requester = self.session.anonymous();
-        self.session.must_change = None;
+        self.session.forget();
         let refused = refuse_critical_but(controls, &[oid::control::PASSWORD_POLICY]);
         let binding = match (request.authentication, refused) {
             (_, Some(refused)) => refused.into(),

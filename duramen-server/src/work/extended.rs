@@ -44,6 +44,8 @@ impl Work {
         let reply = match request.name {
             oid::extended::START_TLS => match self.start_tls(request) {
                 Ok(reply) => {
+                    // Whoever is between could have bound as himself (RFC 4513 section 3.2 leaves what was said before to us).
+                    self.session.forget();
                     self.finish(op, &reply, out);
                     return Taken::StartTls;
                 }

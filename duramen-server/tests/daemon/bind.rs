@@ -1,5 +1,6 @@
 //! Who a session is (RFC 4513).
 
+use std::io::{Read, Write};
 use std::path::Path;
 use std::thread;
 
@@ -13,9 +14,10 @@ use duramen_ldap::oid;
 
 use crate::client::{Client, person};
 use crate::process::{ADMINISTRATOR, Daemon, PLAIN};
+use crate::threads::within_tls;
 
 /// What Who am I? says.
-fn who(client: &mut Client) -> String {
+fn who<S: Read + Write>(client: &mut Client<S>) -> String {
     client.send(Request::Extended(ExtendedRequest { name: oid::extended::WHO_AM_I, value: None }));
     let bytes = client.message().unwrap();
     let Response::Extended(response) = Message::<Response<'_>>::decode(&bytes).unwrap().operation else { panic!() };
@@ -29,6 +31,20 @@ fn a_session_is_anonymous_after_a_bind_that_failed_rfc4513_4() {
     assert_eq!(who(&mut client), format!("dn:{}", ADMINISTRATOR.0));
     assert_eq!(client.bind(ADMINISTRATOR.0, "wrong").code, ResultCode::INVALID_CREDENTIALS);
     assert_eq!(who(&mut client), "");
+}
+
+#[test]
+fn a_session_is_anonymous_after_starttls_whoever_bound_before_rfc4513_3_2() {
+    let daemon = Daemon::with_tls();
+    let mut client = Client::administrator(&daemon);
+    client.populate(0);
+    let start = ExtendedRequest { name: oid::extended::START_TLS, value: None };
+    assert_eq!(client.ask(Request::Extended(start)).code, ResultCode::SUCCESS);
+    let mut client = Client::over(within_tls(&daemon, client.stream));
+    assert_eq!(who(&mut client), "");
+    assert_eq!(client.add_person(0).code, ResultCode::STRONGER_AUTH_REQUIRED);
+    assert_eq!(client.bind(ADMINISTRATOR.0, ADMINISTRATOR.1).code, ResultCode::SUCCESS);
+    assert_eq!(client.add_person(0).code, ResultCode::SUCCESS);
 }
 
 #[test]

@@ -22,6 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
 pub fn connected_by_tls(daemon: &Daemon) -> TlsStream {
+    within_tls(daemon, connected(daemon.ldaps.unwrap()))
+}
+
+/// TLS over a connection to the daemon.
+pub fn within_tls(daemon: &Daemon, stream: TcpStream) -> TlsStream {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(daemon.path("root.pem")).unwrap()).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -30,7 +35,7 @@ pub fn connected_by_tls(daemon: &Daemon) -> TlsStream {
         .with_root_certificates(roots)
         .with_no_client_auth();
     let session = ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
-    StreamOwned::new(session, connected(daemon.ldaps.unwrap()))
+    StreamOwned::new(session, stream)
 }
 
 /// Asks for long searches until it is told to ask seldom; every answer has to be right. Whoever is not bound may not
