@@ -402,7 +402,7 @@ impl Connection {
             Err(_) => return Err("TLS handshake took too long"),
         };
         let secured = secured(tls.get_ref().1);
-        self.work.log.tls(secured.ssf, secured.subject.as_deref());
+        self.work.log.tls(&secured);
         self.work.session.secure(secured);
         self.stream = Stream::Tls(Box::new(tls));
         self.then = Then::GoOn;

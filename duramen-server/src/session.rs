@@ -35,6 +35,18 @@ pub struct Begun {
     pub subject: Option<Name>,
     /// Who the session is if the proof is right; `None` if nobody may be.
     pub requester: Option<Requester>,
+    /// What the log is to have of it.
+    pub proven: Option<Box<Proven>>,
+}
+
+/// Who is authenticated by SASL, and wants to act as whom, for the log.
+pub struct Proven {
+    /// The user, as the mechanism has it.
+    pub user: String,
+    /// As whom the user wants to act, as the client says it; the user, if it says nothing.
+    pub acting: String,
+    /// The user's own name.
+    pub name: Name,
 }
 
 /// A process at the other end of a local socket.

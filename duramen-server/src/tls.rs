@@ -228,16 +228,36 @@ pub fn refused_certificate(error: &std::io::Error) -> Option<String> {
 pub struct Secured {
     /// Strength of the cipher in bits.
     pub ssf: u32,
+    /// The protocol's version, as OpenSSL calls it.
+    pub protocol: &'static str,
+    /// The cipher, as OpenSSL calls it.
+    pub cipher: String,
     /// Subject of the client's certificate, as a name.
     pub subject: Option<String>,
 }
 
 /// What TLS says of `connection`, whose handshake is done.
 pub fn secured(connection: &ServerConnection) -> Secured {
-    let suite = connection.negotiated_cipher_suite().map(|suite| format!("{:?}", suite.suite()));
-    let ssf = if suite.is_some_and(|suite| suite.contains("128")) { 128 } else { 256 };
+    let suite = connection.negotiated_cipher_suite().map(|suite| format!("{:?}", suite.suite())).unwrap_or_default();
+    let ssf = if suite.contains("128") { 128 } else { 256 };
+    let protocol = match connection.protocol_version() {
+        Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",
+        _ => "TLSv1.3",
+    };
     let subject = connection.peer_certificates().and_then(<[_]>::first).and_then(|certificate| subject(certificate));
-    Secured { ssf, subject }
+    Secured { ssf, protocol, cipher: cipher(&suite), subject }
+}
+
+/// What OpenSSL calls a cipher suite of the library's.
+fn cipher(suite: &str) -> String {
+    if let Some(of_1_3) = suite.strip_prefix("TLS13_") {
+        return format!("TLS_{of_1_3}");
+    }
+    let name = suite.trim_start_matches("TLS_").replace("_WITH_", "-").replace("AES_", "AES").replace('_', "-");
+    match name.strip_suffix("-POLY1305-SHA256") {
+        Some(beginning) => format!("{beginning}-POLY1305"),
+        None => name,
+    }
 }
 
 /// The subject of a certificate as RFC 4514 writes names: last RDN first.
@@ -284,6 +304,18 @@ mod tests {
         let certificate = parameters.self_signed(&key).unwrap();
         assert_eq!(subject(certificate.der()).unwrap(), "cn=bjensen,o=Example\\, Inc.");
         assert_eq!(subject(b"no certificate"), None);
+    }
+
+    #[test]
+    fn ciphers_are_called_as_openssl_calls_them() {
+        for (suite, name) in [
+            ("TLS13_AES_256_GCM_SHA384", "TLS_AES_256_GCM_SHA384"),
+            ("TLS13_CHACHA20_POLY1305_SHA256", "TLS_CHACHA20_POLY1305_SHA256"),
+            ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"),
+            ("TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"),
+        ] {
+            assert_eq!(cipher(suite), name);
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::aside;
 use crate::costs::Costs;
 use crate::reply::Reply;
 use crate::server::Server;
-use crate::session::Begun;
+use crate::session::{Begun, Proven};
 
 /// So long after each other are the moments at which wrong passwords are answered where policies are in force, counted from
 /// when the request came: to note one down takes far less.
@@ -30,6 +30,8 @@ pub(crate) struct Bound {
     pub(super) requester: Option<Requester>,
     /// A SCRAM exchange that waits for the client's proof.
     pub(super) exchange: Option<Box<Begun>>,
+    /// What the log is to have of it.
+    pub(super) proven: Option<Box<Proven>>,
     /// Whose password is to be changed before anything else is done.
     pub(super) must_change: Option<Name>,
 }
@@ -51,6 +53,8 @@ pub(super) struct Check {
     /// Whose policy has a say in it.
     pub(super) subject: Option<Name>,
     pub(super) requester: Requester,
+    /// What the log is to have of it.
+    pub(super) proven: Option<Box<Proven>>,
 }
 
 impl Work {
@@ -94,7 +98,8 @@ impl Work {
             Ok(credentials) => {
                 let subject = self.subject(&credentials);
                 let who = self.session.somebody(credentials.name, Method::Password, credentials.is_administrator);
-                Binding::Check(Check { stored: credentials.stored, given: given.to_vec(), subject, requester: who })
+                let (stored, given) = (credentials.stored, given.to_vec());
+                Binding::Check(Check { stored, given, subject, requester: who, proven: None })
             }
             Err(failure) => hidden(failure).into(),
         }
@@ -107,7 +112,7 @@ impl Work {
     }
 
     /// Checks a password: here if that is cheap and nothing is to be noted down, else on a thread that nobody waits for.
-    fn check(&mut self, op: Op, check: Check, out: &mut Vec<u8>) {
+    fn check(&mut self, op: Op, mut check: Check, out: &mut Vec<u8>) {
         let known = check.at_once(&self.server.costs);
         if let Some(bound) = known.and_then(|right| check.bound_now(&self.server, right)) {
             return self.bound(op, bound, out);
@@ -141,7 +146,7 @@ impl Work {
         self.session.scram = bound.exchange;
         self.session.must_change = bound.must_change;
         if let Some(requester) = bound.requester {
-            self.log.bound(op.number, &requester);
+            self.log.bound(op.number, &requester, bound.proven.as_deref());
             self.session.requester = requester;
         }
         self.finish(op, &bound.reply, out);
@@ -179,7 +184,7 @@ impl Check {
 
     /// What comes of it, if that can be said at once: of a wrong password only where no policy is in force for anybody, since
     /// what is noted down takes its time, and nobody is to learn from that who is there.
-    fn bound_now(&self, server: &Server, right: bool) -> Option<Bound> {
+    fn bound_now(&mut self, server: &Server, right: bool) -> Option<Bound> {
         let judgement = match &self.subject {
             _ if !right && server.directory.has_password_policies() => return None,
             None => Ok(Some(Judgement::default())),
@@ -187,26 +192,28 @@ impl Check {
         };
         match judgement {
             Ok(judgement) => {
-                let bound = (Some(self.requester.clone()), Reply::default());
-                Some(concluded(self.subject.as_ref(), right, bound, judgement?))
+                let judgement = judgement?;
+                let subject = self.subject.take();
+                Some(concluded(subject.as_ref(), right, self.wanted(), judgement))
             }
             Err(failure) => Some(hidden(failure).into()),
         }
     }
 
-    fn bound(self, server: &Server, right: bool) -> Bound {
-        conclude(server, self.subject.as_ref(), right, (Some(self.requester), Reply::default()))
+    fn bound(mut self, server: &Server, right: bool) -> Bound {
+        let subject = self.subject.take();
+        conclude(server, subject.as_ref(), right, self.wanted())
+    }
+
+    /// What the bind comes to if all is well.
+    fn wanted(&mut self) -> Bound {
+        Bound { requester: Some(self.requester.clone()), proven: self.proven.take(), ..Bound::default() }
     }
 }
 
-/// What comes of a password that was found right or wrong, by what its policy says; that is noted down. `bound`: who the
-/// session is, and what is answered, if all is well.
-pub(super) fn conclude(
-    server: &Server,
-    subject: Option<&Name>,
-    right: bool,
-    bound: (Option<Requester>, Reply),
-) -> Bound {
+/// What comes of a password that was found right or wrong, by what its policy says; that is noted down. `bound`: what
+/// the bind comes to if all is well.
+pub(super) fn conclude(server: &Server, subject: Option<&Name>, right: bool, bound: Bound) -> Bound {
     let judgement = subject.map_or_else(|| Ok(Judgement::default()), |subject| server.directory.judge(subject, right));
     match judgement {
         Ok(judgement) => concluded(subject, right, bound, judgement),
@@ -214,18 +221,13 @@ pub(super) fn conclude(
     }
 }
 
-fn concluded(
-    subject: Option<&Name>,
-    right: bool,
-    (requester, reply): (Option<Requester>, Reply),
-    judgement: Judgement,
-) -> Bound {
+fn concluded(subject: Option<&Name>, right: bool, bound: Bound, judgement: Judgement) -> Bound {
     let notice = judgement.notice;
-    if !right || requester.is_none() || judgement.is_refused {
+    if !right || bound.requester.is_none() || judgement.is_refused {
         return Reply { notice, ..invalid_credentials() }.into();
     }
     let must_change = subject.filter(|_| notice.error == Some(PasswordError::ChangeAfterReset)).cloned();
-    Bound { reply: Reply { notice, ..reply }, requester, exchange: None, must_change }
+    Bound { reply: Reply { notice, ..bound.reply }, must_change, ..bound }
 }
 
 /// Waits until a wrong password is answered that came then.
@@ -307,6 +309,7 @@ mod tests {
             given: given.into(),
             subject: None,
             requester: Requester::anonymous(Arc::new(Peer::Internal), 0),
+            proven: None,
         }
     }
 

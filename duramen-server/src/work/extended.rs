@@ -45,6 +45,7 @@ impl Work {
             oid::extended::START_TLS => match self.start_tls(request) {
                 Ok(reply) => {
                     // Whoever is between could have bound as himself (RFC 4513 section 3.2 leaves what was said before to us).
+                    self.log.forgotten(op.number, "AUTHZ", "starttls", &self.session.requester);
                     self.session.forget();
                     self.finish(op, &reply, out);
                     return Taken::StartTls;
@@ -129,6 +130,7 @@ impl Work {
             stored: known.stored,
             given,
             requester: requester.clone(),
+            proven: None,
         });
         let generated = if change.new_password.is_none() { password::scram::nonce() } else { None };
         let new = match (change.new_password, &generated) {

@@ -102,7 +102,7 @@ impl Work {
         let op = listening.op;
         self.figures.end(op.kind, is_success(reply.result.code), listening.took);
         if self.log.is_on() {
-            self.log.result(op.number, op.tag, &reply.result, op.began.elapsed(), Some(listening.entries));
+            self.log.result(op.number, op.tag, reply, op.began.elapsed(), Some(listening.entries));
         }
     }
 

@@ -5,13 +5,18 @@ use std::fmt::Write;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-use duramen_directory::{Failure, Method, Requester};
+use duramen_directory::{Method, Requester};
+use duramen_ldap::Payload;
+use duramen_ldap::extended::{CancelRequest, PasswordModifyRequest};
 use duramen_ldap::message::{Authentication, Request, SearchRequest, op};
 use duramen_ldap::oid;
 use tracing::{debug, info, warn};
 
 use crate::figures::Kind;
+use crate::reply::Reply;
 use crate::seldom::Seldom;
+use crate::session::Proven;
+use crate::tls::Secured;
 
 /// Why connections end that end as they should.
 pub const UNBIND: &str = "unbind";
@@ -54,11 +59,13 @@ impl ConnectionLog {
     }
 
     /// TLS is established.
-    pub fn tls(&self, ssf: u32, subject: Option<&str>) {
+    pub fn tls(&self, secured: &Secured) {
         if self.on {
-            let subject = subject.unwrap_or("");
+            let Secured { ssf, protocol, cipher, subject } = secured;
+            let subject = subject.as_ref().map(|subject| format!(" subject={}", Quoted(subject))).unwrap_or_default();
             let (number, descriptor) = (self.number, self.descriptor);
-            info!(target: "stats", "conn={number} fd={descriptor} TLS established tls_ssf={ssf} ssf={ssf} subject=\"{subject}\"");
+            info!(target: "stats",
+                "conn={number} fd={descriptor} TLS established tls_ssf={ssf} ssf={ssf} tls_proto={protocol} tls_cipher={cipher}{subject}");
         }
     }
 
@@ -96,8 +103,24 @@ impl ConnectionLog {
         }
     }
 
+    /// Who is bound is not any more: for a bind that begins, or for StartTLS.
+    pub(super) fn forgotten(&self, operation: u64, what: &str, mechanism: &str, who: &Requester) {
+        if self.on && !who.is_anonymous() {
+            let bind_ssf = if what == "BIND" { "bind_ssf=0 " } else { "" };
+            let (number, ssf) = (self.number, who.ssf);
+            info!(target: "stats", "conn={number} op={operation} {what} anonymous mech={mechanism} {bind_ssf}ssf={ssf}");
+        }
+    }
+
+    /// An operation is carried out as somebody else.
+    pub(super) fn proxied(&self, operation: u64, who: &Requester) {
+        if !who.name.is_empty() {
+            info!(target: "stats", "conn={} op={operation} PROXYAUTHZ dn={}", self.number, Quoted(&who.name.normalized));
+        }
+    }
+
     /// Somebody is bound.
-    pub(super) fn bound(&self, operation: u64, who: &Requester) {
+    pub(super) fn bound(&self, operation: u64, who: &Requester, proven: Option<&Proven>) {
         if self.on {
             let mechanism = match who.method {
                 Method::External | Method::Owner => "EXTERNAL",
@@ -105,17 +128,25 @@ impl ConnectionLog {
                 Method::Scram => "SCRAM-SHA-256",
                 _ => "SIMPLE",
             };
-            let (number, dn, ssf) = (self.number, Quoted(&who.name.written), who.ssf);
+            let name = proven.map_or(&who.name, |proven| &proven.name);
+            let (number, dn, ssf) = (self.number, Quoted(&name.written), who.ssf);
+            if let Some(Proven { user, acting, .. }) = proven {
+                let line = format!("BIND authcid={} authzid={}", Quoted(user), Quoted(acting));
+                info!(target: "stats", "conn={number} op={operation} {}", cut(&line));
+            }
             info!(target: "stats", "conn={number} op={operation} BIND dn={dn} mech={mechanism} bind_ssf=0 ssf={ssf}");
         }
     }
 
     /// An operation ends.
-    pub(super) fn result(&self, operation: u64, tag: u8, result: &Failure, took: Duration, entries: Option<u64>) {
-        let (number, error) = (self.number, result.code.0);
-        let (took, text) = (took.as_secs_f64(), Quoted(&result.diagnostic).bare());
+    pub(super) fn result(&self, operation: u64, tag: u8, reply: &Reply, took: Duration, entries: Option<u64>) {
+        let (number, error) = (self.number, reply.result.code.0);
+        let (took, text) = (took.as_secs_f64(), Quoted(&reply.result.diagnostic).bare());
         let text = cut(&text);
         match (entries, response_tag(tag)) {
+            (None, op::EXTENDED_RESPONSE) => info!(target: "stats",
+                "conn={number} op={operation} RESULT oid={} err={error} qtime=0.000000 etime={took:.6} text={text}",
+                reply.name.unwrap_or_default()),
             (Some(entries), tag) => info!(target: "stats",
                 "conn={number} op={operation} SEARCH RESULT tag={tag} err={error} qtime=0.000000 etime={took:.6} nentries={entries} text={text}"),
             (None, tag) => info!(target: "stats",
@@ -170,17 +201,31 @@ fn describe(request: &Request<'_>) -> String {
         }
         Request::Abandon(id) => format!("ABANDON msg={id}"),
         Request::Extended(extended) => {
+            let value = extended.value.unwrap_or_default();
             let what = match extended.name {
-                oid::extended::START_TLS => "\nSTARTTLS",
-                oid::extended::WHO_AM_I => "\nWHOAMI",
-                oid::extended::PASSWORD_MODIFY => "\nPASSMOD",
-                oid::extended::CANCEL => "\nCANCEL",
-                _ => "",
+                oid::extended::START_TLS => "\nSTARTTLS".into(),
+                oid::extended::WHO_AM_I => "\nWHOAMI".into(),
+                oid::extended::PASSWORD_MODIFY => describe_password_modify(value),
+                oid::extended::CANCEL => CancelRequest::decode(value)
+                    .map_or("\nCANCEL".into(), |cancel| format!("\nCANCEL msg={}", cancel.id)),
+                _ => String::new(),
             };
             format!("EXT oid={}{what}", Quoted(extended.name).bare())
         }
         _ => "UNKNOWN".into(),
     }
+}
+
+/// Whose password is to be changed, and which are said, as slapd has it.
+fn describe_password_modify(value: &[u8]) -> String {
+    let request = PasswordModifyRequest::decode(value).unwrap_or_default();
+    let mut text = String::from("\nPASSMOD");
+    if let Some(user) = request.user {
+        let _ = write!(text, " id={}", Quoted(&String::from_utf8_lossy(user)));
+    }
+    let said = [(request.old_password, " old"), (request.new_password, " new")];
+    text.extend(said.iter().filter(|(password, _)| password.is_some()).map(|(_, word)| *word));
+    text
 }
 
 fn describe_search(search: &SearchRequest<'_>) -> String {

@@ -248,7 +248,7 @@ impl Work {
         out: &mut Vec<u8>,
     ) -> Taken {
         if self.log.is_on() {
-            self.log.request(op.number, request);
+            self.log_request(op.number, request, controls);
         }
         if let Some(refused) = self.must_change_first(request) {
             self.finish(op, &refused, out);
@@ -278,6 +278,22 @@ impl Work {
             _ => self.finish(op, &Reply::new(ResultCode::PROTOCOL_ERROR, "this request is not known here"), out),
         }
         Taken::Done
+    }
+
+    /// Logs that an operation begins, and as whom it is carried out, if that is said.
+    fn log_request(&self, operation: u64, request: &Request<'_>, controls: Controls<'_>) {
+        if matches!(request, Request::Bind(_)) {
+            self.log.forgotten(operation, "BIND", "implicit", &self.session.requester);
+        }
+        let mut list = Vec::new();
+        let is_meant = |control: &Control<'_>| control.oid == oid::control::PROXIED_AUTHORIZATION;
+        let proxied = List::build(&mut list, controls.iter().filter(is_meant));
+        if !proxied.is_empty()
+            && let Ok(who) = self.server.directory.acting(&self.session.requester, proxied)
+        {
+            self.log.proxied(operation, &who);
+        }
+        self.log.request(operation, request);
     }
 
     fn compare(&mut self, op: Op, request: &CompareRequest<'_>, controls: Controls<'_>, out: &mut Vec<u8>) {
@@ -356,7 +372,7 @@ impl Work {
         let took = op.began.elapsed();
         self.figures.end(op.kind, is_success(reply.result.code), took);
         if self.log.is_on() {
-            self.log.result(op.number, op.tag, &reply.result, took, entries);
+            self.log.result(op.number, op.tag, reply, took, entries);
         }
         if self.settings.log.slow.is_some_and(|limit| took >= limit) {
             self.log.slow(op.number, op.kind, took, &self.session.requester.name.written, &describe());

@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use duramen_directory::password::scram::{self, ClientFirst, Credentials, ScramError};
 use duramen_directory::password::{Plain, Scheme};
-use duramen_directory::{Failure, Method};
+use duramen_directory::{Failure, Method, Requester};
 use duramen_ldap::message::ResultCode;
 
 use super::Work;
 use super::bind::{Binding, Bound, Check, busy, conclude, hidden, invalid_credentials, not_supported, on_spare_thread};
 use crate::reply::Reply;
-use crate::session::Begun;
+use crate::session::{Begun, Proven};
 
 /// Mechanisms, as the root DSE lists them.
 pub const MECHANISMS: [&str; 3] = ["EXTERNAL", "PLAIN", "SCRAM-SHA-256"];
@@ -40,6 +40,8 @@ impl Work {
 
     fn sasl_external(&self, said: &[u8]) -> Result<Binding, Failure> {
         let subject = self.session.secured.as_ref().and_then(|secured| secured.subject.as_deref());
+        let own_name =
+            subject.map_or_else(|| self.session.local.map(|process| process.name()), |name| Some(name.into()));
         let who = match (subject, self.session.local) {
             (Some(subject), _) => self.of_certificate(subject)?,
             (None, Some(process)) => self.of_process(process)?,
@@ -50,9 +52,10 @@ impl Work {
             }
         };
         let Ok(authorization) = std::str::from_utf8(said) else { return Ok(invalid_credentials().into()) };
+        let proven = self.proven(&own_name.unwrap_or_default(), authorization, &who);
         let requester = self.authorized("external", who, authorization)?;
         let reply = if requester.is_some() { Reply::default() } else { invalid_credentials() };
-        Ok(Binding::Now(Bound { reply, requester, ..Bound::default() }))
+        Ok(Binding::Now(Bound { reply, requester, proven, ..Bound::default() }))
     }
 
     fn sasl_plain(&self, said: &[u8]) -> Result<Binding, Failure> {
@@ -66,11 +69,13 @@ impl Work {
             given: plain.password.as_bytes().to_vec(),
             subject: None,
             requester: self.session.anonymous(),
+            proven: None,
         };
         if let Some(name) = self.name_of_user("plain", plain.user)? {
             let credentials = self.server.directory.credentials(&self.session.anonymous(), &name)?;
             check.subject = self.subject(&credentials);
             let who = self.session.somebody(credentials.name, Method::Plain, credentials.is_administrator);
+            check.proven = self.proven(plain.user, plain.authorization, &who);
             if let Some(requester) = self.authorized("plain", who, plain.authorization)? {
                 (check.stored, check.requester) = (credentials.stored, requester);
             }
@@ -84,11 +89,12 @@ impl Work {
             Ok(first) => first,
             Err(error) => return Ok(Reply::new(ResultCode::PROTOCOL_ERROR, error.to_string()).into()),
         };
-        let (mut requester, mut stored, mut subject) = (None, Vec::new(), None);
+        let (mut requester, mut stored, mut subject, mut proven) = (None, Vec::new(), None, None);
         if let Some(name) = self.name_of_user("scram-sha-256", &first.user)? {
             let credentials = self.server.directory.credentials(&self.session.anonymous(), &name)?;
             subject = self.subject(&credentials);
             let who = self.session.somebody(credentials.name, Method::Scram, credentials.is_administrator);
+            proven = self.proven(&first.user, &first.authorization, &who);
             (requester, stored) = (self.authorized("scram-sha-256", who, &first.authorization)?, credentials.stored);
         }
         let said = said.to_vec();
@@ -100,21 +106,28 @@ impl Work {
             let (exchange, message) = first.challenge(credentials, &scram::nonce()?);
             let reply = Reply::code(ResultCode::SASL_BIND_IN_PROGRESS);
             let reply = Reply { value: Some(message.into_bytes()), ..reply };
-            let begun = Box::new(Begun { exchange, subject, requester });
+            let begun = Box::new(Begun { exchange, subject, requester, proven });
             Some(Bound { reply, exchange: Some(begun), ..Bound::default() })
         });
         Ok(Binding::Later(Box::pin(async { work.await.flatten().unwrap_or_else(|| busy().into()) })))
     }
 
+    /// What the log is to have of `who`, whom a mechanism calls `user`, once that is proved.
+    fn proven(&self, user: &str, authorization: &str, who: &Requester) -> Option<Box<Proven>> {
+        let acting = if authorization.is_empty() { user } else { authorization };
+        let proven = || Proven { user: user.into(), acting: acting.into(), name: who.name.clone() };
+        self.log.is_on().then(|| Box::new(proven()))
+    }
+
     /// The client's proof.
     fn scram_end(&self, began: Instant, begun: Begun, said: &[u8]) -> Binding {
-        let Begun { exchange, subject, requester } = begun;
+        let Begun { exchange, subject, requester, proven } = begun;
         let (right, value) = match exchange.finish(said) {
             Ok(message) => (true, Some(message.into_bytes())),
             Err(ScramError::InvalidProof) => (false, None),
             Err(error) => return Reply::new(ResultCode::PROTOCOL_ERROR, error.to_string()).into(),
         };
-        let bound = (requester, Reply { value, ..Reply::default() });
+        let bound = Bound { reply: Reply { value, ..Reply::default() }, requester, proven, ..Bound::default() };
         if !self.server.directory.has_password_policies() {
             return Binding::Now(conclude(&self.server, None, right, bound));
         }

@@ -21,6 +21,7 @@ mod power;
 mod process;
 mod replicas;
 mod slow;
+mod stats;
 mod threads;
 mod tls;
 mod tools;
