@@ -58,7 +58,7 @@ pub fn check(start: &Start) -> Result<Checked, ServeError> {
     let (config, mut faults) = config::check(start.config.as_deref(), &start.overrides, Judge::New)?;
     let mut warnings = Vec::from_iter(config.missing());
     match Settings::new(&config) {
-        Ok(settings) => warnings.extend(settings.warning()),
+        Ok(settings) => warnings.extend(settings.warnings()),
         Err(fault) => faults.push(fault),
     }
     if !faults.is_empty() {
@@ -108,8 +108,8 @@ fn misfit(start: &Start, config: &Config, source: OpenError) -> ServeError {
     }
 }
 
-fn warn(settings: &Settings) {
-    if let Some(warning) = settings.warning() {
+fn warn(warnings: impl IntoIterator<Item = Fault>) {
+    for warning in warnings {
         tracing::warn!("{warning}");
     }
 }
@@ -118,7 +118,7 @@ fn warn(settings: &Settings) {
 async fn warn_each_day(server: &Server) {
     loop {
         tokio::time::sleep(DAY).await;
-        warn(&server.settings());
+        warn(server.settings().warning());
     }
 }
 
@@ -157,7 +157,7 @@ pub fn serve(start: &Start) -> Result<(), ServeError> {
     let hangup = runtime.block_on(async { signal(SignalKind::hangup()) }).map_err(system("signals"))?;
     let (config, settings) = settings(start)?;
     let logging = Logging::start(&config.log).map_err(ServeError::System)?;
-    warn(&settings);
+    warn(settings.warnings());
     allow_files(config.limits.connections);
     let ended = runtime.block_on(run(start, config, settings, Arc::new(logging), hangup));
     // A reload may still wait for a tool that writes, and the end of the server does not.
@@ -268,7 +268,7 @@ fn reload(start: &Start, server: &Arc<Server>, logging: &Logging) {
         server.replicas.stop();
         server.directory.reconfigure(config.directory.clone()).map_err(|source| misfit(start, &config, source))?;
         logging.change(&config.log).map_err(ServeError::System)?;
-        warn(&settings);
+        warn(settings.warnings());
         server.change_settings(settings);
         monitor::introduce(server);
         remind_of_indices(&config.data, &server.directory);

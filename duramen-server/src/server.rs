@@ -60,6 +60,8 @@ pub struct Settings {
     pub tls: Option<TlsAcceptor>,
     /// For which time its certificates hold.
     pub lifetimes: Option<Lifetimes>,
+    /// Which roots by which others are to be verified are of no use.
+    pub useless_roots: Vec<Fault>,
 }
 
 impl Settings {
@@ -70,6 +72,9 @@ impl Settings {
             let tls = replica.tls.as_ref().map(tls::load_replica).transpose()?.map(TlsConnector::from);
             Ok(Arc::new(Source { config: replica.clone(), tls }))
         });
+        let of_clients = config.tls.as_ref().and_then(|tls| tls.client_roots.as_ref());
+        let of_providers = config.replica.as_ref().and_then(|replica| replica.tls.as_ref()).map(|tls| &tls.roots);
+        let roots = of_clients.into_iter().chain(of_providers);
         Ok(Settings {
             source: source.transpose()?,
             limits: config.limits.clone(),
@@ -78,10 +83,16 @@ impl Settings {
             hash_passwords: config.hash_passwords,
             tls,
             lifetimes: config.tls.as_ref().and_then(Lifetimes::read),
+            useless_roots: roots.flat_map(|path| tls::useless_roots(path)).collect(),
         })
     }
 
-    /// What operators are told of the certificates in use.
+    /// What operators are told of the certificates in use, once.
+    pub fn warnings(&self) -> impl Iterator<Item = Fault> {
+        self.useless_roots.iter().cloned().chain(self.warning())
+    }
+
+    /// What they are told again each day: it comes while the server runs.
     pub fn warning(&self) -> Option<Fault> {
         self.lifetimes.as_ref()?.warning(SystemTime::now())
     }

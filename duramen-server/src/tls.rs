@@ -11,9 +11,16 @@ use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKey
 use rustls::server::WebPkiClientVerifier;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{CertificateError, ClientConfig, RootCertStore, ServerConfig, ServerConnection};
-use x509_parser::prelude::{ASN1Time, FromDer, Validity, X509Certificate};
+use x509_parser::asn1_rs::{Any, Tag};
+use x509_parser::prelude::{ASN1Time, FromDer, SubjectPublicKeyInfo, Validity, X509Certificate};
+use x509_parser::public_key::PublicKey;
 
 use crate::config::{Fault, ReplicaTls, Tls};
+
+/// What keys can sign.
+const SIGNING_KEYS: &str = "RSA of 2048 to 4096 bits, ECDSA with P-256 or P-384 and Ed25519";
+/// What keys signatures can be verified by.
+const VERIFYING_KEYS: &str = "RSA of 2048 to 8192 bits, ECDSA with P-256 or P-384 and Ed25519";
 
 /// How long before its end a certificate is warned of.
 const ENDS_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
@@ -37,13 +44,7 @@ pub fn load(tls: &Tls) -> Result<Arc<ServerConfig>, Fault> {
 
 /// Reads roots, and perhaps a certificate with its key, for connections to other servers.
 pub fn load_replica(tls: &ReplicaTls) -> Result<Arc<ClientConfig>, Fault> {
-    let fail =
-        |path: &Path, what: String| Fault::file(path, what, "it has to hold the roots of providers' certificates");
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(&tls.roots)? {
-        let added = roots.add(certificate);
-        added.map_err(|error| fail(&tls.roots, format!("a certificate in it is no root: {error}")))?;
-    }
+    let roots = roots(&tls.roots, "it has to hold the roots of providers' certificates")?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -78,7 +79,7 @@ fn certified(
     key: PrivateKeyDer<'static>,
 ) -> Result<CertifiedKey, Fault> {
     let key = provider.key_provider.load_private_key(key).map_err(|error| {
-        let cure = "RSA of 2048 bits and more, ECDSA with P-256 or P-384 and Ed25519 can be used";
+        let cure = format!("{SIGNING_KEYS} can be used");
         Fault::file(&tls.key, format!("this private key cannot be used: {error}"), cure)
     })?;
     let cure = "the server's own certificate has to come first in the file";
@@ -173,12 +174,50 @@ fn out_of_time(validity: &Validity, now: SystemTime) -> Option<String> {
     }
 }
 
-fn verifier(path: &Path, tls: &Tls) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, Fault> {
-    let fail = |what: String| Fault::file(path, what, "it has to hold the roots of clients' certificates in PEM");
+/// The roots in a file. It is a fault if none of them is of use.
+fn roots(path: &Path, cure: &str) -> Result<RootCertStore, Fault> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
-        roots.add(certificate).map_err(|error| fail(format!("a certificate in it is no root: {error}")))?;
+        let added = roots.add(certificate);
+        added.map_err(|error| Fault::file(path, format!("a certificate in it is no root: {error}"), cure))?;
     }
+    let mut useless = useless_roots(path);
+    if useless.len() == roots.len() { Err(useless.swap_remove(0)) } else { Ok(roots) }
+}
+
+/// Which roots in a file are of no use: nothing can be verified by keys of their kinds. There may be others beside them.
+pub fn useless_roots(path: &Path) -> Vec<Fault> {
+    let useless = |certificate: &CertificateDer<'_>| {
+        let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+        let subject = (!can_verify(certificate.public_key())).then(|| certificate.subject().to_string())?;
+        let what = format!("no certificate that {subject:?} in it has issued can be verified by its key");
+        Some(Fault::file(path, what, format!("for roots {VERIFYING_KEYS} can be used")))
+    };
+    certificates(path).unwrap_or_default().iter().filter_map(useless).collect()
+}
+
+/// Whether what was signed by the key's other half can be verified.
+fn can_verify(key: &SubjectPublicKeyInfo<'_>) -> bool {
+    let known = rustls::crypto::ring::default_provider().signature_verification_algorithms.all;
+    let identifier = sequence(key.raw).and_then(sequence);
+    let is_known = known.iter().any(|known| identifier == Some(known.public_key_alg_id().as_ref()));
+    let fits = |key: PublicKey<'_>| match key {
+        PublicKey::RSA(key) => (2048..=8192).contains(&key.key_size()),
+        _ => true,
+    };
+    is_known && key.parsed().is_ok_and(fits)
+}
+
+/// What is in the sequence that these bytes of DER begin with.
+fn sequence(der: &[u8]) -> Option<&[u8]> {
+    let (_, sequence) = Any::from_der(der).ok()?;
+    (sequence.tag() == Tag::Sequence).then_some(sequence.data)
+}
+
+fn verifier(path: &Path, tls: &Tls) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, Fault> {
+    let cure = "it has to hold the roots of clients' certificates in PEM";
+    let fail = |what: String| Fault::file(path, what, cure);
+    let roots = roots(path, cure)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
     let builder = if tls.client_required { builder } else { builder.allow_unauthenticated() };
@@ -205,6 +244,7 @@ fn revocations(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>
 pub fn refused_certificate(error: &std::io::Error) -> Option<String> {
     let Some(rustls::Error::InvalidCertificate(why)) = error.get_ref()?.downcast_ref() else { return None };
     let told = why.to_string();
+    let kind = format!("its key, or that of who has issued it, cannot be used: {VERIFYING_KEYS} can");
     let why = match why {
         CertificateError::UnknownIssuer => "none of client_roots has issued it",
         CertificateError::Revoked => "it is among those of client_revoked",
@@ -212,6 +252,7 @@ pub fn refused_certificate(error: &std::io::Error) -> Option<String> {
         CertificateError::ExpiredRevocationList | CertificateError::ExpiredRevocationListContext { .. } => {
             "the list of its issuer in client_revoked is out of date: put a newer one in its place, and reload"
         }
+        _ if format!("{why:?}").starts_with("UnsupportedSignatureAlgorithm") => &kind,
         _ if told.contains("UnsupportedCertVersion") => {
             "it is of X.509's version 1: issue it with extensions (openssl x509 -extfile FILE)"
         }

@@ -159,7 +159,7 @@ fn a_key_of_another_certificate_and_one_of_no_use_are_named() {
         ("client.key", "server.pem: the key"),
         ("client.key", "is not that of the first certificate in it; the server's own certificate has to come first"),
         ("short.key", "short.key: this private key cannot be used: "),
-        ("short.key", "; RSA of 2048 bits and more, ECDSA with P-256 or P-384 and Ed25519 can be used"),
+        ("short.key", "; RSA of 2048 to 4096 bits, ECDSA with P-256 or P-384 and Ed25519 can be used"),
     ] {
         let tls = format!("[tls]\ncertificate = \"server.pem\"\nkey = {key:?}\n");
         let path = dir.path().join("duramend.toml");

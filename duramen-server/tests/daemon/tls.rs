@@ -142,6 +142,38 @@ fn the_log_says_why_a_clients_certificate_is_refused() {
 }
 
 #[test]
+fn roots_that_nothing_can_be_verified_by_are_told_of_and_refused_where_there_is_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    certificates(path);
+    let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-521", "-nodes", "-keyout"];
+    openssl(path, &[&["req", "-x509"], &key[..], &["own.key", "-out", "large.pem", "-subj", "/CN=large"]].concat());
+    openssl(path, &["req", "-new", "-key", "client.key", "-out", "client.csr", "-subj", "/CN=a client"]);
+    fs::write(path.join("client"), "basicConstraints = CA:FALSE\n").unwrap();
+    let sign =
+        ["-CA", "large.pem", "-CAkey", "own.key", "-CAcreateserial", "-extfile", "client", "-out", "of_large.pem"];
+    openssl(path, &[&["x509", "-req", "-in", "client.csr"], &sign[..]].concat());
+    let [usable, large] = ["root.pem", "large.pem"].map(|name| fs::read_to_string(path.join(name)).unwrap());
+    fs::write(path.join("root.pem"), &large).unwrap();
+    let (code, said) = checked(path);
+    let told = "root.pem: no certificate that \"CN=large\" in it has issued can be verified by its key; \
+        for roots RSA of 2048 to 8192 bits, ECDSA with P-256 or P-384 and Ed25519 can be used";
+    assert!(code == Some(78) && said.contains(told), "{said}");
+    fs::write(path.join("root.pem"), usable + &large).unwrap();
+    let (code, said) = checked(path);
+    assert!(code == Some(0) && said.contains("warning: ") && said.contains(told), "{said}");
+
+    let mut daemon = Daemon::start(dir, TLS);
+    daemon.wait_for(told);
+    let mut client = Command::new("openssl");
+    client.current_dir(daemon.dir.path()).args(["s_client", "-connect", &daemon.ldaps.unwrap().to_string()]);
+    client.args(["-cert", "of_large.pem", "-key", "client.key"]).stdin(Stdio::null()).output().unwrap();
+    daemon.wait_for(
+        "a client is disconnected: its certificate is refused: its key, or that of who has issued it, cannot be used",
+    );
+}
+
+#[test]
 fn clients_that_ask_to_renegotiate_are_told_of_by_a_part_of_the_log_that_is_off_by_itself() {
     let dir = tempfile::tempdir().unwrap();
     certificates(dir.path());
