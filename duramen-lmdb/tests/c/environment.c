@@ -310,22 +310,24 @@ static void strangers(void) {
 	mdb_env_close(env);
 }
 
-/* A program ends without closing, and a copy of the file from before is put in its place. */
-static void restored(void) {
-	char command[9000];
-	MDB_env *env = open_env("restored", MDB_NOSUBDIR);
+/* A program ends without closing, and a copy of the file is put in its place: one from before, or one that it made itself. */
+static void restored(const char *name, int hot) {
+	char command[9000], saved[4500];
+	snprintf(saved, sizeof saved, "%s/%s.saved", base, name);
+	MDB_env *env = open_env(name, MDB_NOSUBDIR);
 	store_one(env, "saved");
 	mdb_env_close(env);
-	snprintf(command, sizeof command, "cp %s/restored %s/saved", base, base);
-	MUST(system(command));
+	snprintf(command, sizeof command, "cp %s/%s %s", base, name, saved);
+	if (!hot) MUST(system(command));
 	fflush(stdout);
 	pid_t child = fork();
 	if (!child) {
 		char key[2] = "a";
-		env = open_env("restored", MDB_NOSUBDIR);
+		env = open_env(name, MDB_NOSUBDIR);
 		for (; *key <= 'z'; ++*key) {
+			if (hot && *key == 'k') MUST(mdb_env_copy(env, saved));
 			MDB_txn *txn = begin(env, 0);
-			MUST(put(txn, table(txn, NULL, 0), key, "lost", 0));
+			MUST(put(txn, table(txn, NULL, 0), key, *key < 'k' ? "saved" : "lost", 0));
 			MUST(mdb_txn_commit(txn));
 		}
 		_exit(0);
@@ -333,10 +335,10 @@ static void restored(void) {
 	int status;
 	MUST(waitpid(child, &status, 0) != child);
 	printf("%d\n", status);
-	snprintf(command, sizeof command, "cp %s/saved %s/restored", base, base);
+	snprintf(command, sizeof command, "cp %s %s/%s", saved, base, name);
 	MUST(system(command));
 	for (int i = 0; i < 2; i++) {
-		env = open_env("restored", MDB_NOSUBDIR);
+		env = open_env(name, MDB_NOSUBDIR);
 		MDB_txn *txn = begin(env, MDB_RDONLY);
 		walk(txn, table(txn, NULL, 0));
 		mdb_txn_abort(txn);
@@ -479,7 +481,8 @@ int main(int argc, char **argv) {
 	free_pages();
 	full();
 	strangers();
-	restored();
+	restored("restored", 0);
+	restored("hot", 1);
 	reading_only();
 	readers_of_all(0);
 	readers_of_all(MDB_NOTLS);
