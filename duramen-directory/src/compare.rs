@@ -7,7 +7,7 @@ use duramen_ldap::filter::Filter;
 use duramen_ldap::matching::Rule;
 use duramen_ldap::message::{CompareRequest, Control, ResultCode, Scope};
 
-use crate::access::{Level, What};
+use crate::access::{Level, MadeUp, What};
 use crate::attribute::{Described, describe, form};
 use crate::base::{self, Follow};
 use crate::controls::{Controls, Of};
@@ -39,11 +39,12 @@ impl Inner {
         let proxied = self.proxied(&state, requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(requester);
         let (tables, naming) = (Tables::Snapshot(&snapshot), self.naming(&state, &snapshot)?);
-        let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(naming)));
+        let normalized = names::normalize(&state.schema, request.name)?;
+        let rules = state.rules.about(MadeUp::of(&normalized));
+        let plan = rules.plan(requester, &Members::new(&state, tables, Some(naming)));
         let scene = Scene { state: &state, tables, naming: Some(naming), plan: &plan, more: None };
         let asserted = asserted.as_slice();
         let compared = Compared { request, described: &described, rule, asserted, assertion: controls.assertion };
-        let normalized = names::normalize(&state.schema, request.name)?;
         let made_up = special::find(self, &state, &normalized, Scope::Base).and_then(|mut found| found.pop());
         if let Some(Special { name, bytes, children }) = made_up {
             let entry = Entry::parse(&bytes).ok_or_else(|| damaged("an entry that is made up"))?;

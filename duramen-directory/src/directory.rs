@@ -121,10 +121,10 @@ impl Directory {
         state::check_data(&db, config)
     }
 
-    /// The entries of slapd's configuration that a configuration's access rules are of, in their order, if there are several
-    /// to choose from. Opens nothing.
-    pub fn access_entries(config: &Config) -> Result<Vec<String>, OpenError> {
-        settings::access_entries(config)
+    /// The entries of slapd's configuration that a configuration's access rules are of, if there are several to choose from. Opens
+    /// nothing.
+    pub fn access_origins(config: &Config) -> Result<access::Origins, OpenError> {
+        settings::access_origins(config)
     }
 
     /// Takes another configuration into use, as at a reload. Searches under way go on with the old one.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use duramen_ldap::message::Scope;
 
-use crate::access::{Explanation, What};
+use crate::access::{Explanation, MadeUp, What};
 use crate::attribute::describe;
 use crate::entry::Entry;
 use crate::failure::{Result, damaged};
@@ -35,10 +35,11 @@ impl Inner {
         };
         let normalized = names::normalize(&state.schema, name)?;
         let members = Members::new(&state, tables, None);
-        let plan = state.rules.plan(requester, &members);
+        let rules = state.rules.about(MadeUp::of(&normalized));
+        let plan = rules.plan(requester, &members);
         let scene =
             Scene { state: &state, tables, naming: Some(self.naming(&state, &snapshot)?), plan: &plan, more: None };
-        let explain = |view: &View<'_, '_>| Ok(state.rules.explain(requester, view, &members, what));
+        let explain = |view: &View<'_, '_>| Ok(rules.explain(requester, view, &members, what));
         let made_up = special::find(self, &state, &normalized, Scope::Base).and_then(|mut found| found.pop());
         if let Some(Special { name, bytes, children }) = made_up.or_else(|| special::unseen(&state.schema, &normalized))
         {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use duramen_ldap::matching::Rule;
 use duramen_ldap::schema::{self as text, AttributeType, Builtin, Definition, Description, Located};
 
-use crate::access::{Identity, Rules, Whom};
+use crate::access::{Identity, MONITOR, Origins, Rules, SUBSCHEMA, Whom};
 use crate::config::{self, Config, CopyOf, IdentityRule, Index, LimitsFor, SchemaFile, SearchLimits};
 use crate::constraint::{Constraint, Reading};
 use crate::dynamic::DynamicList;
@@ -175,7 +175,7 @@ pub(crate) fn suffix(schema: &Schema, others: &[Suffix], text: &str) -> Result<S
         Err(failure) => return fault(text, format!("{}: write one like dc=example,dc=com", failure.diagnostic)),
     };
     let is_below = |below: &str, above: &str| names::below_suffix(below, above).is_some();
-    if let Some(made_up) = [names::SUBSCHEMA, names::MONITOR].iter().find(|made_up| is_below(&normalized, made_up)) {
+    if let Some(made_up) = [SUBSCHEMA, MONITOR].iter().find(|made_up| is_below(&normalized, made_up)) {
         return fault(
             text,
             format!("{made_up} is made up by the directory, and searches find nothing else there: choose another"),
@@ -272,10 +272,10 @@ pub(crate) fn rules(schema: &Arc<Schema>, suffixes: &[Suffix], config: &Config) 
 }
 
 /// The entries that the access rules are of, if there are several to choose from.
-pub(crate) fn access_entries(config: &Config) -> Result<Vec<String>, OpenError> {
+pub(crate) fn access_origins(config: &Config) -> Result<Origins, OpenError> {
     let schema = chosen_schema(config)?;
     let suffixes = suffixes(&schema, &config.suffixes.join("\n"))?;
-    Ok(rules(&schema, &suffixes, config)?.entries().to_vec())
+    Ok(rules(&schema, &suffixes, config)?.origins())
 }
 
 /// Whom a name of a mechanism stands for.

@@ -70,9 +70,13 @@ fn main() -> ExitCode {
                 eprintln!("duramend: warning: {warning}");
             }
             println!("The configuration is right. Data: {}", checked.config.data.display());
-            let entries = checked.access_entries;
-            if !entries.is_empty() {
-                println!("The access rules are those of {}.", entries.join(", and behind them those of "));
+            let origins = checked.access_origins;
+            let those = |entries: Vec<String>| entries.join(", and behind them those of ");
+            if !origins.stored.is_empty() {
+                println!("The access rules are those of {}.", those(origins.stored));
+            }
+            if !origins.monitor.is_empty() {
+                println!("About cn=monitor they are those of {}.", those(origins.monitor));
             }
         }),
     };

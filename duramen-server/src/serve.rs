@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use duramen_directory::access::Origins;
 use duramen_directory::{Directory, OpenError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -45,9 +46,8 @@ pub struct Start {
 pub struct Checked {
     /// The configuration.
     pub config: Config,
-    /// The entries of slapd's configuration that the access rules are of, in their order, if there are several to choose
-    /// from.
-    pub access_entries: Vec<String>,
+    /// The entries of slapd's configuration that the access rules are of, if there are several to choose from.
+    pub access_origins: Origins,
     /// What is no fault, and may be trouble.
     pub warnings: Vec<Fault>,
 }
@@ -64,7 +64,7 @@ pub fn check(start: &Start) -> Result<Checked, ServeError> {
     if !faults.is_empty() {
         return Err(faults.into());
     }
-    let access_entries = Directory::access_entries(&config.directory).map_err(|source| refused(&config, source))?;
+    let access_origins = Directory::access_origins(&config.directory).map_err(|source| refused(&config, source))?;
     match Directory::check_data(&config.data, &config.directory) {
         Ok(()) => {}
         Err(OpenError::Database(error)) => {
@@ -73,7 +73,7 @@ pub fn check(start: &Start) -> Result<Checked, ServeError> {
         }
         Err(source) => return Err(misfit(start, &config, source)),
     }
-    Ok(Checked { config, access_entries, warnings })
+    Ok(Checked { config, access_origins, warnings })
 }
 
 fn refused(config: &Config, source: OpenError) -> ServeError {

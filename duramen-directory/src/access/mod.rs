@@ -12,6 +12,7 @@
 //! | `rule` | what a rule is about |
 //! | `name`, `template`, `condition`, `peer` | patterns of names, text with parts of what was selected, filters, where connections come from |
 //! | `set`, `elements` | sets, what they come to |
+//! | `made_up` | which rules are about entries that are made up |
 //! | `who` | whether somebody is the one whom a clause is about |
 //! | `whom` | the same, without a rule |
 //! | `identity` | whom a name stands for that a mechanism knows somebody by |
@@ -25,6 +26,7 @@ mod elements;
 mod explain;
 mod identity;
 mod level;
+mod made_up;
 mod name;
 mod parse;
 mod peer;
@@ -46,6 +48,7 @@ use duramen_ldap::url::LdapUrl;
 pub use explain::{Explanation, Step};
 pub(crate) use identity::{Identity, Stands};
 pub use level::{Level, Privileges};
+pub(crate) use made_up::{MONITOR, MadeUp, SUBSCHEMA};
 pub(crate) use name::{Span, in_hex, is_near};
 pub use parse::RuleError;
 pub use plan::{Known, Plan};
@@ -53,8 +56,9 @@ pub use whom::Whom;
 
 use crate::requester::Requester;
 use crate::schema::{AttributeId, Schema};
+use made_up::Lists;
 use parse::Parsed;
-use rule::{Rule, Who};
+use rule::Rule;
 
 /// What of an entry is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +114,15 @@ access to *
     by * read
 ";
 
+/// Entries of slapd's configuration that rules are of, in the order in which they are asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origins {
+    /// Of those about all entries that are stored; none if there was nothing to choose from.
+    pub stored: Vec<String>,
+    /// Of those about `cn=monitor`; none if it has none of its own.
+    pub monitor: Vec<String>,
+}
+
 /// Rules, made ready for one schema.
 #[derive(Debug)]
 pub struct Rules {
@@ -118,7 +131,7 @@ pub struct Rules {
     entries: Vec<String>,
     of_content: bool,
     schema: Arc<Schema>,
-    rules: Vec<Rule>,
+    rules: Vec<Arc<Rule>>,
     /// Of each rule, which of all clauses is its first.
     first_clauses: Vec<usize>,
     /// Numbers of the rules that attributes of a class are about.
@@ -132,6 +145,15 @@ pub struct Rules {
     other_class: usize,
     /// How many parts of sets are kept for a request; `None` without sets.
     places: Option<usize>,
+    /// Those about entries that are made up; `None` if these are such.
+    made_up: Option<Box<MadeUpRules>>,
+}
+
+#[derive(Debug)]
+struct MadeUpRules {
+    root_dse: Arc<Rules>,
+    subschema: Arc<Rules>,
+    monitor: Arc<Rules>,
 }
 
 impl Rules {
@@ -144,7 +166,27 @@ impl Rules {
     /// Rules from their text; `source` says in messages where it comes from. Text without any rule grants nothing. Where
     /// it has rules of several databases of slapd, those for `suffixes` (normalized names) are taken.
     pub fn parse(source: &str, text: &str, suffixes: &[String], schema: &Arc<Schema>) -> Result<Rules, RuleError> {
-        Ok(Rules::classify(source, parse::rules(source, text, suffixes, schema)?, schema))
+        let Parsed { lists, entries, monitor_entries, of_content, places } =
+            parse::rules(source, text, suffixes, schema)?;
+        let Lists { stored, root_dse, subschema, monitor } = lists;
+        let of = |rules| Rules { places, of_content, ..Rules::classify(source, rules, schema) };
+        let made_up = MadeUpRules {
+            root_dse: Rules::or_read_by_everybody(of(root_dse)),
+            subschema: Rules::or_read_by_everybody(of(subschema)),
+            monitor: Arc::new(Rules { entries: monitor_entries, ..of(monitor) }),
+        };
+        Ok(Rules { entries, made_up: Some(Box::new(made_up)), ..of(stored) })
+    }
+
+    /// What holds without any rules in place of none.
+    fn or_read_by_everybody(rules: Rules) -> Arc<Rules> {
+        if !rules.is_empty() {
+            return Arc::new(rules);
+        }
+        let mut of_content = false;
+        let standard = parse::list(made_up::STANDARD, &rules.schema, &mut of_content);
+        let standard = standard.expect("it names only what is built in").into_iter().map(Arc::new).collect();
+        Arc::new(Rules::classify("the standard access rule of an entry that is made up", standard, &rules.schema))
     }
 
     /// Whether there are none, which grants nobody anything.
@@ -152,9 +194,20 @@ impl Rules {
         self.rules.is_empty()
     }
 
-    /// The entries of slapd's configuration that the rules are of, in their order, if the text had several.
-    pub fn entries(&self) -> &[String] {
-        &self.entries
+    /// The entries of slapd's configuration that the rules are of, if the text had several.
+    pub fn origins(&self) -> Origins {
+        let monitor = self.made_up.as_ref().map_or(Vec::new(), |made_up| made_up.monitor.entries.clone());
+        Origins { stored: self.entries.clone(), monitor }
+    }
+
+    /// Those about an entry that is made up, or else about all that are stored.
+    pub(crate) fn about(self: &Arc<Rules>, made_up: Option<MadeUp>) -> &Arc<Rules> {
+        match (made_up, &self.made_up) {
+            (Some(MadeUp::RootDse), Some(rules)) => &rules.root_dse,
+            (Some(MadeUp::Subschema), Some(rules)) => &rules.subschema,
+            (Some(MadeUp::Monitor), Some(rules)) => &rules.monitor,
+            _ => self,
+        }
     }
 
     /// Whether they are asked about each value of a new entry, too: slapd's `add_content_acl`.
@@ -168,9 +221,7 @@ impl Rules {
     }
 
     /// Finds out which attributes are treated alike.
-    fn classify(source: &str, parsed: Parsed, schema: &Arc<Schema>) -> Rules {
-        let Parsed { mut rules, entries, of_content } = parsed;
-        let places = keep_sets(&mut rules);
+    fn classify(source: &str, rules: Vec<Arc<Rule>>, schema: &Arc<Schema>) -> Rules {
         let mut numbers = BTreeMap::new();
         let mut class = |what: Option<What<'_>>| {
             let selects = |rule: &Rule| what.map_or(rule.attributes.is_none(), |what| rule.selects_part(what));
@@ -202,8 +253,8 @@ impl Rules {
             .collect();
         Rules {
             source: source.to_owned(),
-            entries,
-            of_content,
+            entries: Vec::new(),
+            of_content: false,
             schema: schema.clone(),
             rules,
             first_clauses,
@@ -213,7 +264,8 @@ impl Rules {
             entry_class: usize::from(entry_class),
             children_class: usize::from(children_class),
             other_class: usize::from(other_class),
-            places,
+            places: None,
+            made_up: None,
         }
     }
 
@@ -230,18 +282,6 @@ impl Rules {
         let class = self.attribute_classes.get(usize::from(attribute.number()));
         class.map_or(self.other_class, |class| usize::from(*class))
     }
-}
-
-/// Gives places to parts of sets that are the same for all entries: how many there are, if there are sets.
-fn keep_sets(rules: &mut [Rule]) -> Option<usize> {
-    let (mut places, mut are_there) = (0, false);
-    for who in rules.iter_mut().flat_map(|rule| &mut rule.clauses).flat_map(|clause| &mut clause.who) {
-        if let Who::Set(set) = who {
-            set.keep(&mut places);
-            are_there = true;
-        }
-    }
-    are_there.then_some(places)
 }
 
 #[cfg(test)]

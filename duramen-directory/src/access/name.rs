@@ -55,6 +55,19 @@ impl NamePattern {
         !matches!(self, NamePattern::Near { .. })
     }
 
+    /// Whether no other entry can have a name that fits, for a name below which there is nothing, or for the root's.
+    pub fn means_only(&self, name: &str) -> bool {
+        match self {
+            NamePattern::Near { base, span: Span::Level(0) } => base == name,
+            NamePattern::Near { base, span: Span::Subtree } => base == name && !name.is_empty(),
+            NamePattern::Regex(regex) => {
+                let whole = regex.as_str().strip_prefix('^').and_then(|rest| rest.strip_suffix('$'));
+                whole.is_some_and(|whole| whole.eq_ignore_ascii_case(name))
+            }
+            _ => false,
+        }
+    }
+
     /// How many parts there can be of a name that fits.
     pub fn reach(&self) -> usize {
         match self {

@@ -118,7 +118,7 @@ impl Settled {
             if broke.is_none() { stopped } else { None }
         });
         let bounds = rules.classes.iter().map(|class| {
-            let rules = class.iter().map(|&n| (&rules.rules[n], &answers[rules.first_clauses[n]..]));
+            let rules = class.iter().map(|&n| (&*rules.rules[n], &answers[rules.first_clauses[n]..]));
             run_through(rules)
         });
         let (ends, bounds) = (ends.collect(), bounds.collect::<SmallVec<[Bounds; 8]>>());
@@ -138,7 +138,11 @@ impl Plan {
         let asker = Asker { requester: &requester, groups, schema: &rules.schema, kept: kept.as_deref() };
         let mut answers = Answers::new();
         rules.rules.iter().for_each(|rule| settle(rule, asker, &mut answers));
-        let settled = Settled::of(&rules, answers);
+        // What is asked about few entries takes nobody's place.
+        let settled = match rules.made_up {
+            Some(_) => Settled::of(&rules, answers),
+            None => Arc::new(Settled::new(&rules, answers)),
+        };
         Plan { rules, requester, settled, kept }
     }
 

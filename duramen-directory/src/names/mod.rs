@@ -185,10 +185,6 @@ pub(crate) fn below_suffix<'n>(name: &'n str, suffix: &str) -> Option<&'n str> {
     (escapes % 2 == 0).then_some(front)
 }
 
-/// Normalized names of what is made up, with which searches are answered there and below whatever is stored.
-pub(crate) const SUBSCHEMA: &str = "cn=subschema";
-pub(crate) const MONITOR: &str = "cn=monitor";
-
 /// The suffix that a normalized name is of: none is below another.
 pub(crate) fn suffix_of<'s>(suffixes: &'s [Suffix], name: &str) -> Option<&'s Suffix> {
     suffixes.iter().find(|suffix| below_suffix(name, &suffix.normalized).is_some())

@@ -23,7 +23,7 @@ use super::special;
 use super::standing::Standing;
 use super::window::Window;
 use super::{Job, Options, Search};
-use crate::access::{Level, Plan, What};
+use crate::access::{Level, MadeUp, Plan, What};
 use crate::base::{self, Follow};
 use crate::config::SearchLimits;
 use crate::controls::{Controls, Of};
@@ -90,7 +90,9 @@ impl Inner {
         let asking = proxied.as_ref().unwrap_or(requester);
         let tables = Tables::Snapshot(&snapshot);
         let naming = self.naming(&state, &snapshot)?;
-        let plan = state.rules.plan(asking, &Members::new(&state, tables, Some(naming)));
+        let made_up = made_up(&state, request.base)?;
+        let rules = state.rules.about(made_up.as_ref().map(|(which, _)| *which));
+        let plan = rules.plan(asking, &Members::new(&state, tables, Some(naming)));
         let explain = matches!(purpose, Purpose::Explanation);
         let begun = Beginning {
             inner: self,
@@ -98,6 +100,7 @@ impl Inner {
             scene: Scene { state: &state, tables, naming: Some(naming), plan: &plan, more: None },
             naming,
             request,
+            made_up: made_up.map(|(_, name)| name),
             controls: &controls,
             explain,
         };
@@ -169,6 +172,17 @@ impl Search {
     }
 }
 
+/// Which entry that is made up a search begins with, and its normalized name; `None` if it is one that is stored.
+fn made_up(state: &State, base: &str) -> Result<Option<(MadeUp, String)>> {
+    // No name of an ordinary base is as short, or begins so.
+    let may_be = base.len() <= 3 || base.as_bytes()[..2].eq_ignore_ascii_case(b"cn") || base.starts_with("2.5");
+    if !may_be {
+        return Ok(None);
+    }
+    let normalized = names::normalize(&state.schema, base)?;
+    Ok(MadeUp::of(&normalized).map(|which| (which, normalized)))
+}
+
 /// What a search begins with.
 pub(super) struct Found {
     pub job: Job,
@@ -196,6 +210,8 @@ pub(super) struct Beginning<'b> {
     pub scene: Scene<'b>,
     naming: Naming,
     pub request: &'b SearchRequest<'b>,
+    /// The normalized name of the base, if that is made up.
+    made_up: Option<String>,
     pub controls: &'b Controls<'b>,
     explain: bool,
 }
@@ -283,19 +299,9 @@ impl Beginning<'_> {
 
     /// What there is in a scope of the base, if that is made up.
     fn special(&self, scope: Scope) -> Result<Option<Vec<special::Special>>> {
-        let name = self.request.base;
-        // No name of an ordinary base is as short, or begins so.
-        let may_be = name.len() <= 3 || name.as_bytes()[..2].eq_ignore_ascii_case(b"cn") || name.starts_with("2.5");
-        if !may_be {
-            return Ok(None);
-        }
-        let normalized = names::normalize(&self.state.schema, name)?;
-        let monitored = Some(()).filter(|()| normalized.ends_with("cn=monitor")).is_some();
-        let found = special::find(self.inner, self.state, &normalized, scope);
-        if found.is_none() && (normalized.is_empty() || monitored) {
-            return Err(names::no_such_object(String::new(), name));
-        }
-        Ok(found)
+        let Some(normalized) = &self.made_up else { return Ok(None) };
+        let found = special::find(self.inner, self.state, normalized, scope);
+        found.map(Some).ok_or_else(|| names::no_such_object(String::new(), self.request.base))
     }
 
     fn base(&self) -> Result<Base> {

@@ -3,11 +3,12 @@
 use duramen_ldap::message::Scope;
 use duramen_ldap::oid::feature;
 
+use crate::access::MadeUp;
 use crate::controls::{SUPPORTED, SUPPORTED_WITH_HISTORY};
 use crate::entry::{Builder, Entry};
 use crate::failure::{Result, damaged};
 use crate::inner::Inner;
-use crate::names::{self, MONITOR, SUBSCHEMA};
+use crate::names;
 use crate::schema::Schema;
 use crate::state::State;
 use crate::view::{Scene, View};
@@ -28,22 +29,17 @@ type Attributes = Vec<(String, Vec<String>)>;
 
 /// The made up entries in the scope of a base; `None` if the base is none of them.
 pub(crate) fn find(inner: &Inner, state: &State, base: &str, scope: Scope) -> Option<Vec<Special>> {
-    if base.is_empty() {
-        return (scope == Scope::Base).then(|| vec![build(&state.schema, "", root_dse(inner, state))]);
+    match MadeUp::of(base)? {
+        MadeUp::RootDse => (scope == Scope::Base).then(|| vec![build(&state.schema, "", root_dse(inner, state))]),
+        MadeUp::Subschema if matches!(scope, Scope::Base | Scope::Subtree) => Some(vec![subschema(state)]),
+        MadeUp::Subschema => Some(Vec::new()),
+        MadeUp::Monitor => monitor(inner, state, base, scope),
     }
-    if base == SUBSCHEMA {
-        let entries = if matches!(scope, Scope::Base | Scope::Subtree) { vec![subschema(state)] } else { vec![] };
-        return Some(entries);
-    }
-    if base == MONITOR || base.ends_with(",cn=monitor") {
-        return monitor(inner, state, base, scope);
-    }
-    None
 }
 
 /// What stands for an entry of `cn=monitor` where there is no server that counts: its name, by which access rules tell it.
 pub(crate) fn unseen(schema: &Schema, base: &str) -> Option<Special> {
-    let is_there = base == MONITOR || base.ends_with(",cn=monitor");
+    let is_there = MadeUp::of(base) == Some(MadeUp::Monitor);
     is_there.then(|| build(schema, base, vec![("objectClass".into(), texts(["top", "monitor"]))]))
 }
 

@@ -18,6 +18,7 @@ mod hidden;
 mod importing;
 mod limits;
 mod list_views;
+mod made_up;
 mod many_items;
 mod members;
 mod names;

@@ -279,7 +279,13 @@ fn of_slapds_whole_configuration_the_rules_for_the_suffix_are_taken_and_named() 
     let (code, said) = check(&[]);
     let named =
         "rules are those of olcDatabase={1}mdb,cn=config, and behind them those of olcDatabase={-1}frontend,cn=config.";
-    assert!(code == Some(0) && said.contains(named), "{said}");
+    assert!(code == Some(0) && said.contains(named) && !said.contains("cn=monitor"), "{said}");
+    let monitor = "\ndn: olcDatabase={2}Monitor,cn=config\nolcAccess: {0}to dn.base=cn=monitor by users read\n";
+    fs::write(dir.path().join("access.ldif"), whole.to_owned() + monitor).unwrap();
+    let (code, said) = check(&[]);
+    let named_too = "About cn=monitor they are those of olcDatabase={2}Monitor,cn=config, and behind them those of \
+                     olcDatabase={-1}frontend,cn=config.";
+    assert!(code == Some(0) && said.contains(named) && said.contains(named_too), "{said}");
     let (code, said) = check(&["--suffix", "dc=example,dc=org"]);
     assert!(code == Some(78) && said.contains("access.ldif, line 1, column 1: "), "{said}");
 }

@@ -16,69 +16,103 @@ const SUFFIX: &str = "olcSuffix";
 const OF_CONTENT: &str = "olcAddContentAcl";
 const NAME: &str = "dn";
 
+const FRONTEND: &str = "frontend";
+const MONITOR: &str = "monitor";
+
 /// Rules that hold.
 pub(super) struct Taken<'t> {
-    /// In their order.
-    pub texts: Vec<Cow<'t, str>>,
+    /// The database's, or all there are.
+    pub own: Cow<'t, str>,
+    /// What slapd has besides; `None` if the text tells nothing of that.
+    pub others: Option<Others>,
     /// The names of the entries that they are of, where others had to be left out.
     pub entries: Vec<String>,
+    /// The names of those whose rules are about `cn=monitor`, if it has some of its own.
+    pub monitor_entries: Vec<String>,
     /// Whether the database's entry says that rules are asked about each value of a new entry.
     pub of_content: bool,
 }
 
+/// Rules that do not belong to the database with the entries.
+pub(super) struct Others {
+    /// They are asked behind those of every database.
+    pub frontend: String,
+    /// Those of the database monitor, if there is one.
+    pub monitor: Option<String>,
+}
+
 /// The rules of a text: what it is, unless there are values of `olcAccess` in it. Of several databases, those of the one
-/// with the suffixes that are served (normalized), and behind them the frontend's, as slapd asks them.
+/// with the suffixes that are served (normalized), those of the database monitor, and behind both the frontend's, as slapd
+/// asks them.
 pub(super) fn rules<'t>(text: &'t str, suffixes: &[String], schema: &Schema) -> Result<Taken<'t>, Wrong> {
     let lines = lines(text);
-    let databases = databases(&lines);
+    let entries = entries(&lines);
+    let databases: Vec<_> = entries.iter().filter(|entry| entry.has(RULE) || entry.has(SUFFIX)).copied().collect();
+    let one_list =
+        |own, of_content| Ok(Taken { own, others: None, entries: Vec::new(), monitor_entries: Vec::new(), of_content });
     let Some(first) = databases.iter().find(|database| database.has(RULE)) else {
-        return Ok(Taken { texts: vec![text.into()], entries: Vec::new(), of_content: false });
+        return one_list(text.into(), false);
     };
-    if databases.len() == 1 {
-        let of_content = first.is_on(OF_CONTENT);
-        return Ok(Taken { texts: vec![text_of(&lines, 1).into()], entries: Vec::new(), of_content });
-    }
-    let wrong = |problem| (Place { line: first.number, column: 1 }, problem);
-    let own = of_suffixes(&databases, suffixes, schema).map_err(wrong)?;
-    let mut asked = vec![own];
-    asked.extend(databases.iter().filter(|database| database.is_frontend()));
-    asked.retain(|database| database.has(RULE));
-    if asked.is_empty() {
-        let own = own.name();
-        return Err(wrong(format!("{own} has no rules, and slapd lets everybody read everything then: write some")));
-    }
+    let of_kind = |kind| entries.iter().find(|entry| entry.is_database(kind)).copied();
+    let (frontend, monitor) = (of_kind(FRONTEND), of_kind(MONITOR));
+    let own = match databases[..] {
+        [only] if only.is_alone(&entries) => return one_list(text_of(&lines, 1).into(), only.is_on(OF_CONTENT)),
+        [only] => only,
+        _ => chosen(&databases, frontend, suffixes, schema).map_err(|problem| (first.place(), problem))?,
+    };
     Ok(Taken {
-        texts: asked.iter().map(|database| text_of(database.lines, database.number).into()).collect(),
-        entries: asked.iter().map(|database| database.name()).collect(),
+        own: own.rules().into(),
+        others: Some(Others {
+            frontend: frontend.map_or(String::new(), |frontend| frontend.rules()),
+            monitor: monitor.map(|monitor| monitor.rules()),
+        }),
+        entries: if databases.len() > 1 { names_of([Some(own), frontend]) } else { Vec::new() },
+        monitor_entries: monitor.map_or(Vec::new(), |monitor| names_of([Some(monitor), frontend])),
         of_content: own.is_on(OF_CONTENT),
     })
 }
 
+/// The database whose rules hold, which are some if one counts the frontend's.
+fn chosen<'l>(
+    databases: &[Entry<'l>],
+    frontend: Option<Entry<'l>>,
+    suffixes: &[String],
+    schema: &Schema,
+) -> Result<Entry<'l>, String> {
+    let own = of_suffixes(databases, suffixes, schema)?;
+    if own.has(RULE) || frontend.is_some_and(|frontend| frontend.has(RULE)) {
+        return Ok(own);
+    }
+    let own = own.name();
+    Err(format!("{own} has no rules, and slapd lets everybody read everything then: write some"))
+}
+
+/// The names of those that have rules.
+fn names_of(entries: [Option<Entry<'_>>; 2]) -> Vec<String> {
+    entries.iter().flatten().filter(|entry| entry.has(RULE)).map(Entry::name).collect()
+}
+
 /// An entry, or what stands in front of the first.
+#[derive(Clone, Copy)]
 struct Entry<'l> {
     lines: &'l [Line],
     /// That of its first line, counted from 1.
     number: usize,
 }
 
-/// The entries that say something of rules or suffixes.
-fn databases(lines: &[Line]) -> Vec<Entry<'_>> {
+fn entries(lines: &[Line]) -> Vec<Entry<'_>> {
     let mut next = 1;
     let entries = lines.chunk_by(|_, line| line.value_of(NAME).is_none()).map(|lines| {
         let number = next;
         next += lines.iter().map(|line| line.height).sum::<usize>();
         Entry { lines, number }
     });
-    entries.filter(|entry| entry.has(RULE) || entry.has(SUFFIX)).collect()
+    entries.collect()
 }
 
 /// The one database that serves these suffixes. Another that has entries below them may hide there what this one's rules
 /// show to everybody, so that there must be none.
-fn of_suffixes<'d, 'l>(
-    databases: &'d [Entry<'l>],
-    suffixes: &[String],
-    schema: &Schema,
-) -> Result<&'d Entry<'l>, String> {
+fn of_suffixes<'l>(databases: &[Entry<'l>], suffixes: &[String], schema: &Schema) -> Result<Entry<'l>, String> {
     if suffixes.is_empty() {
         let problem = "rules of several databases stand here, and the suffix is not known: name it in the configuration, \
                        or leave only the entry whose rules are to hold";
@@ -102,7 +136,7 @@ fn of_suffixes<'d, 'l>(
     let own_suffixes = own.map_or(Vec::new(), |own| own.suffixes(schema));
     let absent = suffixes.iter().find(|suffix| !own_suffixes.contains(suffix));
     match (own, absent) {
-        (Some(own), None) => Ok(own),
+        (Some(own), None) => Ok(*own),
         (_, absent) => Err(format!(
             "rules of several databases stand here, and none of these has olcSuffix {} with all else that is served: \
              correct the suffixes, or leave only the entry whose rules are to hold",
@@ -129,11 +163,25 @@ impl Entry<'_> {
         self.values(NAME).next().unwrap_or_default()
     }
 
-    /// Whether its rules are asked behind those of every database: `olcDatabase={-1}frontend,cn=config`.
-    fn is_frontend(&self) -> bool {
+    fn rules(&self) -> String {
+        text_of(self.lines, self.number)
+    }
+
+    fn place(&self) -> Place {
+        Place { line: self.number, column: 1 }
+    }
+
+    /// Whether nothing is known of what slapd has besides this database, or it is itself what slapd has besides.
+    fn is_alone(&self, entries: &[Entry<'_>]) -> bool {
+        let is_beside = |entry: &Entry<'_>| entry.is_database(FRONTEND) || entry.is_database(MONITOR);
+        is_beside(self) || !entries.iter().any(is_beside)
+    }
+
+    /// Whether it is slapd's database of this kind: `olcDatabase={-1}frontend,cn=config`.
+    fn is_database(&self, kind: &str) -> bool {
         let name = self.name().to_ascii_lowercase();
-        let kind = name.strip_prefix("olcdatabase=").and_then(|rest| rest.split(',').next());
-        kind.is_some_and(|kind| kind.trim_start_matches("{-1}") == "frontend")
+        let value = name.strip_prefix("olcdatabase=").and_then(|rest| rest.split(',').next());
+        value.is_some_and(|value| value.split_once('}').map_or(value, |(_, kind)| kind).trim() == kind)
     }
 
     /// Its suffixes, normalized.

@@ -10,7 +10,10 @@ mod set;
 mod what;
 mod who;
 
+use std::sync::Arc;
+
 use super::level::{Change, Privileges};
+use super::made_up::Lists;
 use super::rule::{Clause, Control, Rule, Who};
 use super::template::Reach;
 use super::words::{Place, Word, words};
@@ -35,24 +38,59 @@ type Wrong = (Place, String);
 
 /// The rules of a text.
 pub(super) struct Parsed {
-    pub rules: Vec<Rule>,
+    pub lists: Lists,
     /// The names of the entries that they are of, if they were chosen among several.
     pub entries: Vec<String>,
+    /// The same of those about `cn=monitor`, if that has some of its own.
+    pub monitor_entries: Vec<String>,
     /// Whether they are asked about each value of a new entry.
     pub of_content: bool,
+    /// How many parts of sets have a place, if there are sets.
+    pub places: Option<usize>,
 }
 
 /// The rules of a text for these suffixes, normalized.
 pub(super) fn rules(source: &str, text: &str, suffixes: &[String], schema: &Schema) -> Result<Parsed, RuleError> {
     let parsed = || -> Result<Parsed, Wrong> {
-        let entry::Taken { texts, entries, mut of_content } = entry::rules(text, suffixes, schema)?;
-        let mut rules = Vec::new();
-        for text in texts {
-            rules.extend(parse(&text, schema, &mut of_content)?);
-        }
-        Ok(Parsed { rules, entries, of_content })
+        let entry::Taken { own, others, entries, monitor_entries, mut of_content } =
+            entry::rules(text, suffixes, schema)?;
+        let mut places = Places::default();
+        let mut ready = |text: &str, of_content: &mut bool| -> Result<_, Wrong> {
+            Ok(places.give(list(text, schema, of_content)?))
+        };
+        let own = ready(&own, &mut of_content)?;
+        let lists = match others {
+            None => Lists::of_one(own),
+            Some(entry::Others { frontend, monitor }) => {
+                // What the database's entry says of new entries is about that database.
+                let mut ready = |text: &str| ready(text, &mut false);
+                let (frontend, monitor) = (ready(&frontend)?, monitor.as_deref().map(ready).transpose()?);
+                Lists::of_databases(&own, &frontend, monitor.as_deref())
+            }
+        };
+        Ok(Parsed { lists, entries, monitor_entries, of_content, places: places.are_there.then_some(places.next) })
     };
     parsed().map_err(|wrong| told(source, wrong))
+}
+
+/// Places for parts of sets that are the same for all entries.
+#[derive(Default)]
+struct Places {
+    next: usize,
+    are_there: bool,
+}
+
+impl Places {
+    /// Gives some to the parts in rules.
+    fn give(&mut self, mut rules: Vec<Rule>) -> Vec<Arc<Rule>> {
+        for who in rules.iter_mut().flat_map(|rule| &mut rule.clauses).flat_map(|clause| &mut clause.who) {
+            if let Who::Set(set) = who {
+                set.keep(&mut self.next);
+                self.are_there = true;
+            }
+        }
+        rules.into_iter().map(Arc::new).collect()
+    }
 }
 
 /// Whom a text is about, all of it: what may stand behind `by` and needs no entry.
@@ -92,7 +130,8 @@ fn all_words(text: &str) -> Result<Vec<Word>, Wrong> {
     words(text).map_err(|place| (place, "this quote is never closed: put another '\"' behind it".to_owned()))
 }
 
-fn parse(text: &str, schema: &Schema, of_content: &mut bool) -> Result<Vec<Rule>, Wrong> {
+/// The rules of one list, in the order in which they are asked.
+pub(super) fn list(text: &str, schema: &Schema, of_content: &mut bool) -> Result<Vec<Rule>, Wrong> {
     let words = all_words(text)?;
     let mut parser = Parser { text, words: &words, at: 0, schema };
     let mut rules = Vec::new();

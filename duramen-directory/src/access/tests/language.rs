@@ -87,7 +87,7 @@ fn of_several_databases_rules_the_one_with_the_suffix_and_the_frontend_hold() {
     };
     let taken = |suffixes| {
         let rules = parse(suffixes).unwrap_or_else(|error| panic!("{error}"));
-        (rules.rules.iter().map(|rule| rule.place.line).collect::<Vec<_>>(), rules.entries().join(" "))
+        (rules.rules.iter().map(|rule| rule.place.line).collect::<Vec<_>>(), rules.origins().stored.join(" "))
     };
     let frontend = "olcDatabase={-1}frontend,cn=config";
     assert_eq!(taken(&["dc=example,dc=com"]), (vec![13, 12, 3], format!("olcDatabase={{1}}mdb,cn=config {frontend}")));

@@ -188,7 +188,7 @@ fn of_a_whole_configuration_the_rules_hold_that_hold_in_openldap() {
     slapd.configure(&(frontend.to_owned() + END + config), own);
     let mut world = World::new(&slapd.slapcat());
     world.from("192.0.2.1:5000", 32);
-    assert_eq!(world.rules.entries(), ["olcDatabase={1}mdb,cn=config", "olcDatabase={-1}frontend,cn=config"]);
+    assert_eq!(world.rules.origins().stored, ["olcDatabase={1}mdb,cn=config", "olcDatabase={-1}frontend,cn=config"]);
     for (who, entry) in [("", ALICE), (ALICE, ALICE), (BOB, ALICE)] {
         for (asked, theirs) in ASKED.iter().zip(ask(&slapd.conf, who, entry, &ASKED)) {
             assert_eq!(world.granted(who, entry, asked), theirs, "{asked} of {entry} for {who:?}");
