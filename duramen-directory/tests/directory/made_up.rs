@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use duramen_directory::{Config, Method, Requester, SchemaFile};
+use duramen_directory::{Config, Directory, Method, Requester, SchemaFile};
 use duramen_ldap::attribute::Assertion;
 use duramen_ldap::ber::List;
 use duramen_ldap::message::{CompareRequest, ResultCode, Scope};
@@ -155,6 +155,34 @@ fn of_slapds_configuration_the_rules_of_its_database_monitor_are_about_what_is_c
         let sample = with(&whole(&[], monitor, &["to * by users read"]));
         assert!(sees(&sample, JENSEN, MONITOR) && !sees(&sample, "", MONITOR));
     }
+}
+
+#[test]
+fn rules_of_slapd_conf_are_of_the_databases_behind_whose_lines_they_stand() {
+    let global = "access to dn.base=\"\" by * read\naccess to dn.base=\"cn=Subschema\" by users read\n";
+    let own = "database mdb\naccess to attrs=userPassword by anonymous auth\naccess to *\n  by users read\n";
+    let monitor = format!("database Monitor\naccess to * by dn.exact=\"{ADMIN}\" read by * none\n");
+    let config = "database config\naccess to * by * manage\n";
+    let sample = with(&[global, config, own, &monitor].concat());
+    assert!(sees(&sample, "", "") && sees(&sample, JENSEN, BASE) && !sees(&sample, "", BASE));
+    assert!(sees(&sample, JENSEN, "cn=Subschema") && !sees(&sample, "", "cn=Subschema"));
+    assert!(sees(&sample, ADMIN, MONITOR) && !sees(&sample, JENSEN, MONITOR));
+    let explained = sample.directory.explain_access(&somebody(&sample, ""), MONITOR, "entry", None).unwrap();
+    assert!(explained.to_string().ends_with("granted: none (=0), by access.conf, line 10"), "{explained}");
+    // As in slapd, those of the database that name the root DSE are about nothing.
+    let sample = with(&(own.replace("attrs=userPassword", "dn.base=\"\"") + &monitor));
+    assert!(sees(&sample, "", "") && !sees(&sample, "", BASE));
+    let refused = |rules: String, problem: &str| {
+        let access = Some(SchemaFile { name: "access.conf".into(), text: rules });
+        let folder = tempfile::tempdir().unwrap();
+        let config = Config { suffixes: vec![BASE.into()], access, ..Config::default() };
+        let error = Directory::open(folder.path(), config).map(drop).unwrap_err().to_string();
+        assert!(error.starts_with("access.conf, ") && error.contains(problem), "{error}");
+    };
+    refused([own, own].concat(), "line 6, column 1: rules of several databases");
+    refused(format!("{own}{monitor}{monitor}"), "line 8, column 1: there is one database monitor");
+    refused(format!("{own}database frontend\n{global}"), "line 6, column 1: rules of the frontend");
+    refused(format!("{own}suffix dc=example,dc=com\n"), "line 5, column 1: ");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::super::name::{Span, is_near};
 use super::super::words::Place;
 use super::ldif::{Line, decoded, lines};
-use super::{Wrong, names};
+use super::{Wrong, conf, names};
 use crate::schema::Schema;
 
 const RULE: &str = "olcAccess";
@@ -41,7 +41,7 @@ pub(super) struct Others {
     pub monitor: Option<String>,
 }
 
-/// The rules of a text: what it is, unless there are values of `olcAccess` in it. Of several databases, those of the one
+/// The rules of a text: what it is, unless there are values of `olcAccess` in it, or it is in parts as slapd.conf is. Of several databases, those of the one
 /// with the suffixes that are served (normalized), those of the database monitor, and behind both the frontend's, as slapd
 /// asks them.
 pub(super) fn rules<'t>(text: &'t str, suffixes: &[String], schema: &Schema) -> Result<Taken<'t>, Wrong> {
@@ -51,7 +51,10 @@ pub(super) fn rules<'t>(text: &'t str, suffixes: &[String], schema: &Schema) -> 
     let one_list =
         |own, of_content| Ok(Taken { own, others: None, entries: Vec::new(), monitor_entries: Vec::new(), of_content });
     let Some(first) = databases.iter().find(|database| database.has(RULE)) else {
-        return one_list(text.into(), false);
+        return match conf::sections(text)? {
+            None => one_list(text.into(), false),
+            Some((own, others)) => Ok(Taken { others: Some(others), ..one_list(own.into(), false)? }),
+        };
     };
     let of_kind = |kind| entries.iter().find(|entry| entry.is_database(kind)).copied();
     let (frontend, monitor) = (of_kind(FRONTEND), of_kind(MONITOR));
@@ -100,6 +103,7 @@ struct Entry<'l> {
     number: usize,
 }
 
+/// What the lines that begin with `dn:` take apart.
 fn entries(lines: &[Line]) -> Vec<Entry<'_>> {
     let mut next = 1;
     let entries = lines.chunk_by(|_, line| line.value_of(NAME).is_none()).map(|lines| {

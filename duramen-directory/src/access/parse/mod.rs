@@ -3,6 +3,7 @@
 //! `access to <what> [by <who> <access> <control>]...`, one after the other, or in the order of the numbers that OpenLDAP
 //! writes in front of them in its configuration entries (`olcAccess: {0}to ...`). Among them may stand `add_content_acl on`.
 
+mod conf;
 mod entry;
 mod ldif;
 mod names;
