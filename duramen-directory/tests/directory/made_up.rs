@@ -185,6 +185,30 @@ fn rules_of_slapd_conf_are_of_the_databases_behind_whose_lines_they_stand() {
     refused(format!("{own}suffix dc=example,dc=com\n"), "line 5, column 1: ");
 }
 
+/// RFC 4514: types by any of their names or numbers, spaces around, characters escaped.
+#[test]
+fn entries_that_are_made_up_are_found_by_each_form_of_their_names_rfc4514_2() {
+    let sample = with("access to * by * read");
+    for name in [
+        "cn=subschema",
+        "commonName=Subschema",
+        " cn=Subschema",
+        "cn = Subschema ",
+        "2.5.4.3=SUBSCHEMA",
+        "cn=Sub\\73chema",
+        "cn=#0c09537562736368656d61",
+        "commonName=monitor",
+        "CommonName=Connections,cn=monitor",
+        "cn=Connections , commonName=Monitor",
+        " ",
+    ] {
+        assert!(sees(&sample, "", name), "{name:?}");
+    }
+    for name in ["cn=subschema,dc=example,dc=com", "uid=monitor", "commonName=schema", "cn=x,commonName=monitor"] {
+        assert!(!sees(&sample, "", name), "{name:?}");
+    }
+}
+
 #[test]
 fn one_list_of_rules_is_about_what_is_counted_as_about_all_else() {
     let sample = with("access to * by users read");
