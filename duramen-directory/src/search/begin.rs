@@ -172,6 +172,18 @@ impl Search {
     }
 }
 
+/// Nobody learns that a base is there that is not to be known of.
+fn may_be_searched(base: &View<'_, '_>) -> Result<()> {
+    if base.allows(What::Entry, Level::Search) {
+        return Ok(());
+    }
+    if base.allows(What::Entry, Level::Disclose) {
+        let diagnostic = "the base of the search may not be searched";
+        return Err(Failure::new(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, diagnostic));
+    }
+    Err(base::hidden(base))
+}
+
 /// Which entry that is made up a search begins with, and its normalized name; `None` if it is one that is stored.
 fn made_up(state: &State, base: &str) -> Result<Option<(MadeUp, String)>> {
     if !may_be_made_up(base) {
@@ -239,6 +251,7 @@ impl Beginning<'_> {
         let test = self.compiler(false).compile(self.request.filter);
         if let Some(entries) = self.special(self.request.scope)? {
             self.controls.sync.map_or(Ok(()), |_| Err(copying::not_here()))?;
+            self.check_special_base()?;
             self.check_special_assertion()?;
             let area = Area::new(0, self.request.scope, false, &self.inner.changes);
             return Ok(Found { job: Job::Special(entries), ..Found::all(test, area, options, self.page()?) });
@@ -382,7 +395,7 @@ impl Beginning<'_> {
         Ok(Some(Set::of_sorted(found)))
     }
 
-    /// Nobody learns that a base is there that is not to be known of.
+    /// That the base may be searched.
     fn check_base(&self, id: Id) -> Result<()> {
         if self.scene.plan.everywhere(None, Level::Search) == Some(true) {
             return Ok(());
@@ -390,15 +403,20 @@ impl Beginning<'_> {
         let entries = self.scene.tables.entry()?;
         let entry = names::entry(&entries, id)?;
         let name = self.scene.name_of(id, &entry)?;
-        let view = View::new(&self.scene, id, entry, &name).asked_by(self.request.base);
-        if view.allows(What::Entry, Level::Search) {
-            return Ok(());
-        }
-        if view.allows(What::Entry, Level::Disclose) {
-            let diagnostic = "the base of the search may not be searched";
-            return Err(Failure::new(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, diagnostic));
-        }
-        Err(base::hidden(&view))
+        may_be_searched(&View::new(&self.scene, id, entry, &name).asked_by(self.request.base))
+    }
+
+    /// As [`Beginning::check_base`], of one that is made up. Whoever may not read the root DSE or the schema may know that they are
+    /// there.
+    fn check_special_base(&self) -> Result<()> {
+        let is_monitor = self.made_up.as_deref().and_then(MadeUp::of) == Some(MadeUp::Monitor);
+        let is_asked = is_monitor && self.scene.plan.everywhere(None, Level::Search) != Some(true);
+        let base = if is_asked { self.special(Scope::Base)?.unwrap_or_default() } else { Vec::new() };
+        base.iter().try_for_each(|base| {
+            let entry = Entry::parse(&base.bytes).ok_or_else(|| damaged(&base.name))?;
+            let view = View::made_up(&self.scene, entry, &base.name, base.children);
+            may_be_searched(&view.asked_by(self.request.base))
+        })
     }
 
     /// RFC 4528 section 3: the assertion is about the base.

@@ -139,7 +139,9 @@ fn of_slapds_configuration_the_rules_of_its_database_monitor_are_about_what_is_c
     let sample = with(&whole(&[], Some(&[&only_admin]), &read));
     for name in [MONITOR, CONNECTIONS] {
         assert!(sees(&sample, ADMIN, name) && !sees(&sample, JENSEN, name) && !sees(&sample, "", name), "{name}");
-        assert!(compare(&sample, JENSEN, name, "hasSubordinates", "TRUE").is_err());
+        assert_eq!(compare(&sample, JENSEN, name, "hasSubordinates", "TRUE"), Err(ResultCode::NO_SUCH_OBJECT));
+        let ask = Ask { requester: somebody(&sample, JENSEN), ..Ask::default() };
+        assert_eq!(code(sample.search(name, "(objectClass=*)", &ask)), ResultCode::NO_SUCH_OBJECT);
     }
     assert!(sees(&sample, "", BASE));
     let explained = sample.directory.explain_access(&somebody(&sample, ""), CONNECTIONS, "entry", None).unwrap();
