@@ -304,6 +304,10 @@ impl View<'_, '_> {
         self.allows(What::Attribute(id, value), Level::Read)
     }
 
+    fn is_root_dse(&self) -> bool {
+        self.id == 0 && self.name.is_empty()
+    }
+
     /// Calls `each` with the values of an attribute that is made when the entry is read.
     pub fn derived(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()> {
         let known = self.scene.state.schema.known();
@@ -311,6 +315,8 @@ impl View<'_, '_> {
             each(self.name.as_bytes());
         } else if id == known.subschema_subentry {
             each(b"cn=Subschema");
+        } else if self.is_root_dse() && (id == known.has_subordinates || id == known.num_subordinates) {
+            // It is above all that there is only by its name (RFC 4512 section 5.1): none of it is subordinate to it.
         } else if id == known.has_subordinates {
             each(if self.child_count()? > 0 { b"TRUE" } else { b"FALSE" });
         } else if id == known.num_subordinates {

@@ -211,6 +211,19 @@ fn entries_that_are_made_up_are_found_by_each_form_of_their_names_rfc4514_2() {
     }
 }
 
+/// What is below it by its name is not below it in the directory: suffixes have nothing above them (RFC 4512 section 5.1).
+#[test]
+fn the_root_dse_says_nothing_of_entries_below_it() {
+    let sample = with("access to * by * read");
+    for (name, is_said) in [("", 0), (MONITOR, 1), ("cn=Subschema", 1)] {
+        let found = search(&sample, "", name, "(objectClass=*)", &["*", "+"]);
+        for attribute in ["hasSubordinates", "numSubordinates"] {
+            assert_eq!(found.values(attribute).len(), is_said, "{attribute} of {name:?}");
+        }
+    }
+    assert_eq!(compare(&sample, "", "", "hasSubordinates", "FALSE"), Err(ResultCode::NO_SUCH_ATTRIBUTE));
+}
+
 #[test]
 fn one_list_of_rules_is_about_what_is_counted_as_about_all_else() {
     let sample = with("access to * by users read");
