@@ -25,6 +25,7 @@ mod families;
 mod kinds;
 mod large;
 mod list_views;
+mod made_up;
 mod mend;
 mod policies;
 mod random;
@@ -179,6 +180,11 @@ impl World {
     fn of(seed: u64, rules: String, policy: &str, more: [&str; 2]) -> World {
         let slapd = Slapd::start(&rules, policy, more[0]);
         let duramend = Duramend::start(&rules, policy, seed.is_multiple_of(2), more[1]);
+        World::on(seed, rules, slapd, duramend)
+    }
+
+    /// On servers that are there.
+    fn on(seed: u64, rules: String, slapd: Server, duramend: Server) -> World {
         let (random, found, is_traced) = (Random::new(seed), Vec::new(), std::env::var_os("DURAMEN_TRACE").is_some());
         World { seed, slapd, duramend, random, rules, found, mended: false, is_traced }
     }

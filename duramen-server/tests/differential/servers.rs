@@ -93,7 +93,9 @@ impl Slapd {
         std::fs::write(&own, schema()).unwrap();
         let includes = format!("{includes}include {}\n", own.display());
         let modules = ["back_mdb", "sssvlv", "ppolicy", "pw-sha2", "pw-pbkdf2", "argon2", "deref", "constraint"];
-        let loads: String = modules.iter().chain(dynamic).map(|name| format!("moduleload {name}\n")).collect();
+        let monitor: &[&str] = if more.contains("database monitor") { &["back_monitor"] } else { &[] };
+        let loads: String =
+            modules.iter().chain(dynamic).chain(monitor).map(|name| format!("moduleload {name}\n")).collect();
         let text = format!(
             "{includes}modulepath /usr/lib/ldap\n{loads}threads 2\nauthz-policy {policy}\n\
              authz-regexp {USERS} {PEOPLE}\ndatabase mdb\nsuffix {SUFFIX}\n\
