@@ -196,6 +196,7 @@ impl Env {
             .read_only(flags & flag::RDONLY != 0)
             .mode(mode)
             .page_size(self.page_bytes)
+            .user_number(self.limit.of_new_file())
             .flush_on_close(false)
             .late_checks(true)
             .keep_length(flags & flag::WRITEMAP != 0);

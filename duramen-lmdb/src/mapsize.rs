@@ -38,8 +38,6 @@ pub struct Limit {
     bytes: AtomicUsize,
     /// Of the bytes in a page, which are a power of two.
     page_shift: AtomicU32,
-    /// What it was when a file without commits was opened: LMDB notes it in the file at once. 0 for other files.
-    created: AtomicUsize,
     /// It becomes as high as it has to be.
     yields: AtomicBool,
 }
@@ -77,30 +75,29 @@ impl Limit {
         (bytes >> self.page_shift.load(Ordering::Relaxed)) as u64 + META_PAGES
     }
 
+    /// What a file that is made notes of it at once.
+    pub fn of_new_file(&self) -> u64 {
+        match self.bytes() {
+            0 => DEFAULT_BYTES as u64,
+            bytes => bytes as u64,
+        }
+    }
+
     /// The database has been opened: what was not set is taken from the file.
     pub fn begin(&self, db: &Database) -> Result {
         self.page_shift.store(db.page_size().trailing_zeros(), Ordering::Relaxed);
-        self.change(db, self.bytes())?;
-        if db.glance()?.txnid().0 == 0 {
-            self.created.store(self.bytes(), Ordering::Relaxed);
-        }
-        Ok(())
+        self.change(db, self.bytes())
     }
 
     /// Sets it in an open database: 0 is what the file says; never less than is in use.
     pub fn change(&self, db: &Database, bytes: usize) -> Result {
         let stored = size(db.user_number()?);
-        let newest = db.glance()?;
-        let is_new = newest.txnid().0 == 0;
         let wanted = match bytes {
-            // Nothing is stored before the first commit.
-            0 if is_new && self.created() != 0 => self.created(),
-            0 if is_new => DEFAULT_BYTES,
             0 if stored == 0 => UNLIMITED,
             0 => stored,
             bytes => bytes,
         };
-        let used = counted(newest.pages()) * db.page_size();
+        let used = counted(db.glance()?.pages()) * db.page_size();
         self.set(wanted.max(used));
         Ok(())
     }
@@ -182,14 +179,6 @@ impl Limit {
             let used = counted(txn.pages() + txn.pages_unplaced() + COMMIT_PAGES + RESERVE_MAX);
             self.set(self.bytes().max(used << self.page_shift.load(Ordering::Relaxed)));
         }
-        let stored = match txn.user_number() {
-            0 => self.created() as u64,
-            stored => stored,
-        };
-        stored.max(self.bytes() as u64)
-    }
-
-    fn created(&self) -> usize {
-        self.created.load(Ordering::Relaxed)
+        txn.user_number().max(self.bytes() as u64)
     }
 }

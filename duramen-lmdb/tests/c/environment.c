@@ -310,6 +310,21 @@ static void strangers(void) {
 	mdb_env_close(env);
 }
 
+/* What a program has set the size of is of that size for others before anything is in it. */
+static void sized(void) {
+	MDB_envinfo info;
+	MUST(mkdir(place("sized"), 0777));
+	for (int i = 0; i < 3; i++) {
+		MDB_env *env;
+		MUST(mdb_env_create(&env));
+		if (i == 0) MUST(mdb_env_set_mapsize(env, 100 << 20));
+		MUST(mdb_env_open(env, place("sized"), i == 1 ? MDB_RDONLY : 0, 0644));
+		MUST(mdb_env_info(env, &info));
+		printf("%zu\n", info.me_mapsize);
+		mdb_env_close(env);
+	}
+}
+
 /* A program ends without closing, and a copy of the file is put in its place: one from before, or one that it made itself. */
 static void restored(const char *name, int hot) {
 	char command[9000], saved[4500];
@@ -481,6 +496,7 @@ int main(int argc, char **argv) {
 	free_pages();
 	full();
 	strangers();
+	sized();
 	restored("restored", 0);
 	restored("hot", 1);
 	reading_only();

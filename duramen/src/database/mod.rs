@@ -220,7 +220,8 @@ impl Database {
         self.store.sync()
     }
 
-    /// A number of the caller's own, as the newest commit has it: see [`WriteTxn::set_user_number`]. 0 in a new file.
+    /// A number of the caller's own, as the newest commit has it: see [`WriteTxn::set_user_number`]. In a new
+    /// file 0, or [`Options::user_number`].
     pub fn user_number(&self) -> Result<u64> {
         check::user_number(&self.store)
     }

@@ -50,6 +50,7 @@ impl Options {
                 read_only: false,
                 create: true,
                 page_size: 4096,
+                user_number: 0,
                 durability: Durability::Durable,
                 lock_file: true,
                 lock_path: None,
@@ -84,6 +85,12 @@ impl Options {
     /// Page size of a file that is created: a power of two from 4096 to 65536 bytes. An existing file keeps its own.
     pub fn page_size(mut self, bytes: usize) -> Options {
         self.settings.page_size = bytes;
+        self
+    }
+
+    /// The number of the caller's own ([`Database::user_number`]) in a file that is created. An existing file keeps its own.
+    pub fn user_number(mut self, number: u64) -> Options {
+        self.settings.user_number = number;
         self
     }
 

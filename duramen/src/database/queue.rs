@@ -22,6 +22,8 @@ const GROUP_MAX: usize = 1024;
 /// A leader waits this part of the last group's time, at most, for those who were in it: told that they were committed,
 /// they are about to submit again. Without that, groups of one take turns with groups of all others.
 const PATIENCE: u32 = 4;
+/// However long that took: by then they would have come.
+const PATIENCE_MAX: Duration = Duration::from_millis(10);
 /// Changes that take less than this are not divided into halves: each group more wakes threads more often, and writes the
 /// upper pages once more, which takes as long as what is hidden behind a flush.
 const WORTH_DIVIDING: Duration = Duration::from_micros(200);
@@ -130,7 +132,8 @@ impl Queue {
         loop {
             let state = lock(&self.state);
             let pace = state.pace;
-            if state.waiting.len() >= pace.members() || begun.elapsed() > pace.group / PATIENCE {
+            let patience = (pace.group / PATIENCE).min(PATIENCE_MAX);
+            if state.waiting.len() >= pace.members() || begun.elapsed() > patience {
                 return Share { members_max: pace.members_max(), brief: false };
             }
             drop(state);
@@ -240,4 +243,24 @@ pub(super) trait Ticket: Send + Sync {
     fn settle(&self) -> Option<Waker>;
     /// Asks it to lead the next group; false if it has no thread for that.
     fn lead(&self) -> bool;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn nobody_is_waited_for_long_however_long_the_last_group_took() {
+        let queue = Queue::default();
+        lock(&queue.state).pace = Pace { crowd: 4, group: Duration::from_hours(1), ..Pace::default() };
+        let (done, is_done) = mpsc::channel();
+        thread::spawn(move || {
+            queue.gather();
+            done.send(())
+        });
+        is_done.recv_timeout(Duration::from_mins(1)).expect("it goes on");
+    }
 }

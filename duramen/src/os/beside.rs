@@ -9,7 +9,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -41,6 +41,12 @@ impl Beside {
         let mut name = of_data.clone();
         name.push(suffix);
         Ok(Beside { directory, path: data.with_file_name(&name), name, data: of_data })
+    }
+
+    /// A path of the directory that holds wherever the process goes; none where `/proc` is not there.
+    pub(crate) fn directory(&self) -> Option<PathBuf> {
+        let path = PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()));
+        path.exists().then_some(path)
     }
 
     /// Whether the data file of that name is still this one. It may have been moved away or removed while it was open; what

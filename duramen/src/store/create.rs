@@ -29,7 +29,7 @@ pub(super) fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> R
         txnid: Txnid(0),
         page_count: Meta::first_page(settings.page_size),
         catalog: Tree::new(&Order::Bytes),
-        user: 0,
+        user: settings.user_number,
         proof: Proof::of(Txnid(0)),
         space: SpaceRoot::default(),
         committed_ns: 0,

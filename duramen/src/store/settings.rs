@@ -32,6 +32,7 @@ pub(crate) struct Settings {
     pub read_only: bool,
     pub create: bool,
     pub page_size: usize,
+    pub user_number: u64,
     pub durability: Durability,
     pub lock_file: bool,
     pub lock_path: Option<PathBuf>,

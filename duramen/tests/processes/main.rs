@@ -7,7 +7,7 @@ mod roles;
 
 use std::time::Duration;
 
-use duramen::{Database, Durability, Options, Result};
+use duramen::{BulkOptions, Database, Durability, Options, Result};
 use roles::{Random, Role, ledger, start};
 use tempfile::TempDir;
 
@@ -92,6 +92,10 @@ fn role_wanderer() -> Result<()> {
     }
     roles::say("committed");
     roles::wait_for_word();
+    // More than fits into the memory that it may take goes into temporary files.
+    let mut load = db.bulk_load("loaded", BulkOptions::new().memory_budget(1 << 20))?;
+    (0..100_000u64).rev().try_for_each(|i| load.push(i.to_be_bytes(), [1; 50]))?;
+    load.finish()?;
     Ok(())
 }
 
@@ -108,6 +112,7 @@ fn the_log_is_where_the_database_is_wherever_the_process_goes() -> Result<()> {
     assert!(!home.path().join("wanderer.dm-log").exists(), "it closed the database");
     let db = Database::open(home.path().join("wanderer.dm"))?;
     assert_eq!(db.read()?.table("t")?.len(), 10);
+    assert_eq!(db.read()?.table("loaded")?.len(), 100_000);
     Ok(())
 }
 

@@ -12,7 +12,7 @@ mod output;
 pub(super) use block_writer::Gate;
 
 use std::cmp::Ordering;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use options::{BulkOptions, BulkProgress};
 
@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::format::overflow::{STUB, Stub, pages_for};
 use crate::order::Order;
 use crate::sort::{By, Record, Sorter};
+use crate::store::Store;
 use crate::tree::build::{Item, TableBuilder};
 use crate::tree::{Pages, PagesMut, value};
 use crate::width::to_u16;
@@ -81,7 +82,7 @@ impl<'t> BulkLoad<'t> {
         };
         let sorter = (!options.sorted).then(|| {
             let by = By { key: table.orders.key.clone(), value: duplicates.then(|| table.orders.duplicate.clone()) };
-            let directory = options.temp_dir.unwrap_or_else(|| directory_of(&work.store.path));
+            let directory = options.temp_dir.unwrap_or_else(|| directory_of(&work.store));
             let memory = options.memory_bytes.unwrap_or(work.store.settings.memory_bytes());
             // What stands in a leaf takes half a page at most.
             Sorter::new(by, memory, page_size, directory)
@@ -200,8 +201,12 @@ fn open_empty(txn: &mut WriteTxn<'_>, name: &[u8], options: &BulkOptions) -> Res
     Ok(index)
 }
 
-fn directory_of(path: &Path) -> std::path::PathBuf {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_path_buf()
+/// The directory of the data file.
+fn directory_of(store: &Store) -> PathBuf {
+    let parent = store.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // The process may have gone elsewhere since it opened the database.
+    let open = if parent.is_relative() { store.log_place.directory() } else { None };
+    open.unwrap_or_else(|| parent.to_path_buf())
 }
 
 fn report(progress: &mut Option<OnProgress>, how_far: BulkProgress) -> Result<()> {
