@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use duramen::{BulkOptions, Database, Duplicates, Durability, Error, Medium, Order, TableOptions};
+use duramen::{BulkOptions, Database, Duplicates, Durability, Error, Medium, MediumLayer, Order, TableOptions};
 use proptest::prelude::*;
 
 type Records = Vec<(Vec<u8>, Vec<u8>)>;
@@ -463,8 +463,8 @@ fn a_load_that_is_forgotten_is_not_committed() -> Result<(), Error> {
     Ok(())
 }
 
-/// A medium that takes its time for what goes past the page cache.
-struct Slow(Arc<dyn Medium>);
+/// A medium on which what goes past the page cache waits for this.
+struct Slow(Arc<dyn Medium>, Arc<dyn Fn() + Send + Sync>);
 
 impl Medium for Slow {
     fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
@@ -472,7 +472,7 @@ impl Medium for Slow {
     }
 
     fn write_past_cache(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        std::thread::sleep(Duration::from_millis(30));
+        (self.1)();
         self.0.write_past_cache(offset, bytes)
     }
 
@@ -489,10 +489,16 @@ impl Medium for Slow {
     }
 }
 
+fn slowed(wait: impl Fn() + Send + Sync + 'static) -> MediumLayer {
+    let wait: Arc<dyn Fn() + Send + Sync> = Arc::new(wait);
+    Arc::new(move |medium| Arc::new(Slow(medium, wait.clone())))
+}
+
 #[test]
 fn a_load_that_is_forgotten_writes_nothing_once_its_transaction_has_ended() -> duramen::Result<()> {
     let dir = tempfile::tempdir().unwrap();
-    let db = Database::options().medium(Arc::new(|medium| Arc::new(Slow(medium)))).open(dir.path().join("it.dm"))?;
+    let layer = slowed(|| std::thread::sleep(Duration::from_millis(30)));
+    let db = Database::options().medium(layer).open(dir.path().join("it.dm"))?;
     let mut txn = db.begin_write()?;
     let mut load = txn.bulk_load("bulk", BulkOptions::new().sorted(true))?;
     for i in 0..9000_u32 {
@@ -510,43 +516,20 @@ fn a_load_that_is_forgotten_writes_nothing_once_its_transaction_has_ended() -> d
     Ok(())
 }
 
-/// A medium on which what goes past the page cache waits until it may, or until nobody can be expected to say so.
-struct Held(Arc<dyn Medium>, Arc<AtomicBool>);
-
-impl Medium for Held {
-    fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        self.0.write_at(offset, parts)
-    }
-
-    fn write_past_cache(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let begun = Instant::now();
-        while !self.1.load(Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(5) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        self.0.write_past_cache(offset, bytes)
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        self.0.flush()
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.0.len()
-    }
-
-    fn set_len(&self, bytes: u64) -> io::Result<()> {
-        self.0.set_len(bytes)
-    }
-}
-
 #[test]
 fn a_load_that_is_forgotten_writes_nothing_once_the_child_transaction_that_it_was_in_has_ended() -> duramen::Result<()>
 {
     let dir = tempfile::tempdir().unwrap();
     let goes_on = Arc::new(AtomicBool::new(false));
-    let held = goes_on.clone();
-    let layer = move |medium| Arc::new(Held(medium, held.clone())) as Arc<dyn Medium>;
-    let db = Database::options().medium(Arc::new(layer)).open(dir.path().join("it.dm"))?;
+    let may_go_on = goes_on.clone();
+    // Until it may, or until nobody can be expected to say so.
+    let layer = slowed(move || {
+        let begun = Instant::now();
+        while !may_go_on.load(Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let db = Database::options().medium(layer).open(dir.path().join("it.dm"))?;
     let mut txn = db.begin_write()?;
     let mut child = txn.child()?;
     let mut load = child.bulk_load("bulk", BulkOptions::new().sorted(true))?;
