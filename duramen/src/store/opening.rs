@@ -192,11 +192,12 @@ impl Opening<'_> {
         let reader = self.unregistered();
         loop {
             reader.keep_only(&[]);
-            if let Some(recovered) = self.hold_vouched_for(&reader)? {
-                return Ok(Recovered { unregistered: Some(reader), ..recovered });
-            }
             let head = read_head(self.file)?;
             let usable = self.decode_slots(&head);
+            let needs_proof = usable.as_ref().is_ok_and(|usable| !usable[0].1.is_proven());
+            if needs_proof && let Some(recovered) = self.hold_vouched_for(&reader)? {
+                return Ok(Recovered { unregistered: Some(reader), ..recovered });
+            }
             // A writer that committed before the lock was there may not have seen it.
             let hold = |txnid| reader.hold(txnid).and_then(|()| Ok(read_head(self.file)? == head));
             // Held before it is proven: that takes longer than commits do.
