@@ -41,9 +41,9 @@ pub(super) struct Others {
     pub monitor: Option<String>,
 }
 
-/// The rules of a text: what it is, unless there are values of `olcAccess` in it, or it is in parts as slapd.conf is. Of several databases, those of the one
-/// with the suffixes that are served (normalized), those of the database monitor, and behind both the frontend's, as slapd
-/// asks them.
+/// The rules of a text: what it is, unless there are values of `olcAccess` in it, or it is in parts as slapd.conf is. Of
+/// several databases, those of the one with the suffixes that are served (normalized), those of the database monitor, and
+/// behind both the frontend's, as slapd asks them.
 pub(super) fn rules<'t>(text: &'t str, suffixes: &[String], schema: &Schema) -> Result<Taken<'t>, Wrong> {
     let lines = lines(text);
     let entries = entries(&lines);
