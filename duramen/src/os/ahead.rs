@@ -120,7 +120,13 @@ impl Drop for Ahead {
         // SAFETY: it is not used after this.
         let ring = unsafe { ManuallyDrop::take(&mut self.ring) };
         let mut ring = ring.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if ring.flying.is_some() && ring.wait().is_none() {
+        if ring.flying.is_none() {
+            return;
+        }
+        if ring.wait().is_some() {
+            // Closing does it once nobody has it open: a child being forked may, and the kernel for a moment more.
+            let _ = lock::unlock(&self.file, FLYING);
+        } else {
             // The kernel may read them yet.
             std::mem::forget(ring.flying.take());
         }
@@ -261,8 +267,11 @@ mod tests {
         lock::unlock(&file, FLYING).unwrap();
         wait_for_the_dead(&file).unwrap();
         assert!(ahead.begin(0, &[2; ALIGNMENT]) && is_locked());
+        // As a child has that is being forked.
+        let still_open = ahead.file.try_clone().unwrap();
         drop(ahead);
         assert!(!is_locked());
+        drop(still_open);
     }
 
     #[test]
