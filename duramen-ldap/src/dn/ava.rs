@@ -62,6 +62,11 @@ impl<'a> Ava<'a> {
         Some(self.raw).filter(|raw| raw.starts_with('#'))
     }
 
+    /// Whether the value is written as a string, or as the BER encoding of one.
+    pub(super) fn is_of_string(&self) -> bool {
+        self.encoding().is_none_or(value::is_of_string)
+    }
+
     /// Where it begins in its name, in bytes.
     pub fn offset(&self) -> usize {
         self.start

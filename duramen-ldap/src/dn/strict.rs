@@ -12,11 +12,12 @@ impl Rdn<'_> {
             if n > 0 {
                 out.write_char('+')?;
             }
-            let attribute = name_of(ava.attribute).unwrap_or(ava.attribute);
+            let name = name_of(ava.attribute);
+            let attribute = name.unwrap_or(ava.attribute);
             match ava.encoding() {
-                // Whether the type's syntax has a string form is for others to know.
-                Some(encoding) => write!(out, "{attribute}={encoding}")?,
-                None => write_ava(out, attribute, &ava.value())?,
+                // What is no string may be of a syntax that has no string form, and so may whatever is of an unknown type.
+                Some(encoding) if name.is_none() || !ava.is_of_string() => write!(out, "{attribute}={encoding}")?,
+                _ => write_ava(out, attribute, &ava.value())?,
             }
         }
         Ok(())

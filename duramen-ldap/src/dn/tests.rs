@@ -191,7 +191,9 @@ fn the_strict_form_has_no_spaces_and_no_escapes_that_are_not_needed() {
         ("cn=a,dc=x", "cn=a,dc=x"),
         (" CN = a b , Foo =c+ 2.5.4.3 = d ; DC=X ", "cn=a b,Foo=c+cn=d,dc=X"),
         ("cn=\\6e\\2Cx\\ ,dc=\\20y", "cn=n\\,x\\ ,dc=\\ y"),
-        ("cn= #0403666f6f ,dc=", "cn=#0403666f6f,dc="),
+        ("cn= #0403666f6f ,dc=", "cn=foo,dc="),
+        ("cn=#0C03612c62+dc=#160120,1.2.3=#0C0161", "cn=a\\,b+dc=\\ ,1.2.3=#0C0161"),
+        ("cn=#0101FF,dc=#0c00", "cn=#0101FF,dc="),
         ("cn=\\#\\00\\=a=b", "cn=\\#\\00=a=b"),
     ] {
         let mut out = String::new();

@@ -27,6 +27,11 @@ pub(super) fn decode_hex(digits: &[u8]) -> Option<Vec<u8>> {
     Some(if STRING_TAGS.contains(&tag) { content.rest().to_vec() } else { encoding })
 }
 
+/// Whether an encoding, as it is written from the `#` on, is that of a string.
+pub(super) fn is_of_string(written: &str) -> bool {
+    written.as_bytes().get(1..3).and_then(hex::byte).is_some_and(|tag| STRING_TAGS.contains(&tag))
+}
+
 fn unescape(raw: &[u8]) -> Vec<u8> {
     let mut value = Vec::with_capacity(raw.len());
     let mut at = 0;
