@@ -1,13 +1,11 @@
 //! The forms of Unix's `crypt`: which function made one, and its limits.
 
-use sha_crypt::{PasswordHashRef, PasswordHasher, PasswordVerifier, ShaCrypt};
+use sha_crypt::{PasswordHasher, ShaCrypt};
 
-use super::{des_crypt, md5_crypt, same, yescrypt};
+use super::{des_crypt, md5_crypt, same, sha2_crypt, yescrypt};
 
 /// Longer passwords than libxcrypt takes match nothing: SHA's forms take time with the square of the length.
 const PASSWORD_BYTES_MAX: usize = 511;
-/// More rounds than this are computed for no password: some seconds.
-const SHA_ROUNDS_MAX: u32 = 5_000_000;
 /// A greater cost than this is computed for no password: some seconds.
 const BCRYPT_COST_MAX: u32 = 16;
 
@@ -16,8 +14,8 @@ type Form = (&'static str, fn(&str, &[u8]) -> bool);
 
 const FORMS: [Form; 7] = [
     ("$1$", md5_crypt::verify),
-    ("$5$", verify_sha),
-    ("$6$", verify_sha),
+    ("$5$", sha2_crypt::verify),
+    ("$6$", sha2_crypt::verify),
     ("$y$", yescrypt::verify),
     ("$2a$", verify_bcrypt),
     ("$2b$", verify_bcrypt),
@@ -55,15 +53,6 @@ pub(super) fn make(password: &[u8], salt: &[u8]) -> Option<String> {
         return None;
     }
     Some(ShaCrypt::SHA512.hash_password_with_salt(password, salt).ok()?.as_str().to_owned())
-}
-
-fn verify_sha(text: &str, password: &[u8]) -> bool {
-    let rounds = text[3..].strip_prefix("rounds=").and_then(|rest| rest.split('$').next());
-    if rounds.is_some_and(|rounds| rounds.parse().map_or(true, |rounds: u32| rounds > SHA_ROUNDS_MAX)) {
-        return false;
-    }
-    let Ok(hash) = PasswordHashRef::new(text) else { return false };
-    ShaCrypt::default().verify_password(password, hash).is_ok()
 }
 
 fn verify_bcrypt(text: &str, password: &[u8]) -> bool {

@@ -1,13 +1,13 @@
 //! The oldest form of `crypt`: 25 rounds of DES (FIPS 46-3) over zeros, the key of which is the password's first eight
 //! characters. Only verified, for passwords that are there already: it is long broken.
 
+use super::crypt64::ALPHABET;
 use super::same;
 
 /// Two characters of salt, and eleven.
 const TEXT_BYTES: usize = 13;
 const SALT_BYTES: usize = 2;
 const ITERATIONS: usize = 25;
-const ALPHABET: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// Whether a text has this form.
 pub(super) fn is(text: &str) -> bool {

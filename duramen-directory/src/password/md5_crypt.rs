@@ -2,12 +2,12 @@
 
 use md5::{Digest, Md5};
 
+use super::crypt64;
 use super::same;
 
 const PREFIX: &str = "$1$";
 const SALT_BYTES_MAX: usize = 8;
 const ROUNDS: usize = 1000;
-const ALPHABET: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 pub(super) fn verify(text: &str, password: &[u8]) -> bool {
     let Some((salt, expected)) = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('$')) else { return false };
@@ -42,17 +42,9 @@ fn round(n: usize, last: &[u8; 16], password: &[u8], salt: &[u8]) -> [u8; 16] {
     hasher.finalize().into()
 }
 
-/// Three bytes in four characters, in the order that the form has.
+/// In the order that the form has.
 fn print(digest: &[u8; 16]) -> String {
-    let mut text = String::with_capacity(22);
-    let mut push = |value: u32, characters: u32| {
-        text.extend((0..characters).map(|n| char::from(ALPHABET[(value >> (6 * n)) as usize & 0x3F])));
-    };
-    for n in 0..5 {
-        let third = if n == 4 { 5 } else { n + 12 };
-        let [a, b, c] = [digest[n], digest[n + 6], digest[third]].map(u32::from);
-        push(a << 16 | b << 8 | c, 4);
-    }
-    push(digest[11].into(), 2);
-    text
+    let group = |n: usize| [digest[n], digest[n + 6], digest[if n == 4 { 5 } else { n + 12 }]];
+    let groups: [_; 5] = std::array::from_fn(group);
+    crypt64::print(groups.iter().map(|group| &group[..]).chain([&digest[11..12]]))
 }

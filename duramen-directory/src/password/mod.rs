@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `scheme` | which there are, their names, which are costly |
 //! | `digest` | `{SSHA}`, `{SHA}`, `{SMD5}`, `{MD5}`, `{SSHA256}` ... `{SHA512}` |
-//! | `crypt`, `des_crypt`, `md5_crypt`, `yescrypt` | `{CRYPT}`: DES, `$1$`, `$5$`, `$6$`, `$y$`, `$2a$`, `$2b$`, `$2y$` |
+//! | `crypt`, `crypt64`, `des_crypt`, `md5_crypt`, `sha2_crypt`, `yescrypt` | `{CRYPT}`: DES, `$1$`, `$5$`, `$6$`, `$y$`, `$2a$`, `$2b$`, `$2y$` |
 //! | `argon2` | `{ARGON2}`: argon2id, argon2i, argon2d |
 //! | `pbkdf2` | `{PBKDF2}`, `{PBKDF2-SHA1}`, `{PBKDF2-SHA256}`, `{PBKDF2-SHA512}` |
 //! | `scram` | `{SCRAM-SHA-256}`, and the server's side of the exchange |
@@ -19,6 +19,7 @@
 mod argon2;
 mod base64;
 mod crypt;
+mod crypt64;
 mod des_crypt;
 mod digest;
 mod make;
@@ -27,6 +28,7 @@ mod pbkdf2;
 mod plain;
 mod scheme;
 pub mod scram;
+mod sha2_crypt;
 mod yescrypt;
 
 pub use make::{HashError, hash};

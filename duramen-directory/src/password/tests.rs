@@ -152,6 +152,22 @@ fn what_openssl_and_libxcrypt_made_is_verified() {
 }
 
 #[test]
+fn the_salt_of_shas_forms_is_of_any_characters_or_none() {
+    for stored in [
+        "$6$my_salt$ErehmeNDVzHsPq/1stRnP5ODbL/ctrh5bF9EetnJ1UPI34i4C6miTVH6N7Kkx6dx9NflZQbY7CQ2HoF3RgsF.0",
+        "$5$a b:c$B6cYoqWTQLBtT5duVXx3n2obWXogGPBdAJ6tl6E860/",
+        "$6$$2M9DchxW4txWyTYoZrH9D3VvAAQxBpEezYsLY6Cao.jwzEXpyL9xwip9hiUZX7GqTqe/E/z6iKvZqXUuqniQH.",
+        "$5$rounds=1000$my_salt$otgHUkS/aRhwwsIUy9HVKqWY73M8sAb/F7TEyB.EOR1",
+    ] {
+        let stored = format!("{{CRYPT}}{stored}");
+        assert!(verify(stored.as_bytes(), b"secret") && !verify(stored.as_bytes(), b"Secret"), "{stored}");
+        // Rounds are written in one way.
+        let refused = stored.replace("rounds=", "rounds=0");
+        assert_eq!(verify(refused.as_bytes(), b"secret"), refused == stored, "{refused}");
+    }
+}
+
+#[test]
 fn what_is_made_is_verified_and_salted() {
     for scheme in Scheme::all() {
         let [first, second] = [hash(scheme, PASSWORD.as_bytes()).unwrap(), hash(scheme, PASSWORD.as_bytes()).unwrap()];
