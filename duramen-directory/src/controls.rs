@@ -13,7 +13,7 @@ use duramen_ldap::oid::control as oid;
 use crate::failure::{Failure, Result};
 
 /// Controls that the directory knows, for the root DSE.
-pub(crate) const SUPPORTED: [&str; 17] = [
+pub(crate) const SUPPORTED: [&str; 20] = [
     oid::PAGED_RESULTS,
     oid::SORT_REQUEST,
     oid::LIST_VIEW_REQUEST,
@@ -27,6 +27,10 @@ pub(crate) const SUPPORTED: [&str; 17] = [
     oid::TREE_DELETE,
     oid::PERMISSIVE_MODIFY,
     oid::RELAX,
+    oid::NO_OP,
+    oid::NO_OP_OPENLDAP,
+    // It is taken off before updates come here: see `Directory::update_together`.
+    oid::TRANSACTION,
     oid::DONT_USE_COPY,
     oid::DOMAIN_SCOPE,
     oid::PASSWORD_POLICY,
@@ -54,6 +58,7 @@ pub(crate) struct Controls<'a> {
     pub tree_delete: bool,
     pub permissive: bool,
     pub relax: bool,
+    pub no_op: bool,
     /// References are not sent.
     pub domain_scope: bool,
     pub dereference: Option<DereferenceRequest<'a>>,
@@ -88,6 +93,8 @@ fn belongs(number: &str, of: Of) -> bool {
         | oid::DEREFERENCE
         | oid::SYNC_REQUEST => of == Of::Search,
         oid::PROXIED_AUTHORIZATION => true,
+        // For what changes nothing it says nothing.
+        oid::NO_OP | oid::NO_OP_OPENLDAP => of != Of::Extended,
         oid::ASSERTION | oid::MANAGE_DSA_IT => of != Of::Extended,
         oid::PRE_READ => matches!(of, Of::Modify | Of::Delete | Of::ModifyDn),
         oid::POST_READ => matches!(of, Of::Add | Of::Modify | Of::ModifyDn),
@@ -151,6 +158,7 @@ impl<'a> Controls<'a> {
             RequestControl::TreeDelete => set(&mut self.tree_delete),
             RequestControl::PermissiveModify => set(&mut self.permissive),
             RequestControl::Relax => set(&mut self.relax),
+            RequestControl::NoOp => set(&mut self.no_op),
             RequestControl::DomainScope => set(&mut self.domain_scope),
             RequestControl::Dereference(request) => self.dereference.replace(request).is_some(),
             RequestControl::Sync(sync) => {

@@ -33,7 +33,7 @@ use crate::settings;
 use crate::sink::Nowhere;
 use crate::state;
 use crate::tables;
-use crate::update::{UpdateFuture, Updated};
+use crate::update::{PreparedUpdate, TogetherFuture, UpdateFuture, Updated};
 
 /// The database's file in the folder of a directory.
 const FILE: &str = "directory.dm";
@@ -269,6 +269,27 @@ impl Directory {
         proof: Proof,
     ) -> UpdateFuture {
         self.inner.update_async(requester, request, controls, Duration::ZERO, proof)
+    }
+
+    /// An update that is to be made with others by [`Directory::update_together`], as a client's transaction demands (RFC 5805),
+    /// whose control is not to be among `controls`. `proof`: see [`Directory::prove`].
+    ///
+    /// # Errors
+    /// What is wrong with it whatever comes before it. Nothing else is looked at.
+    pub fn prepare_update(
+        &self,
+        requester: &Requester,
+        request: &Request<'_>,
+        controls: List<'_, Control<'_>>,
+        proof: Proof,
+    ) -> Result<PreparedUpdate> {
+        self.inner.prepare_update(requester, request, controls, proof)
+    }
+
+    /// Makes all of these updates, each in the state that those before it leave, or none of them. Nobody sees some of them only,
+    /// and they survive a power cut together.
+    pub fn update_together(&self, updates: Vec<PreparedUpdate>) -> TogetherFuture {
+        self.inner.update_together(updates)
     }
 
     /// Whether password policies are in force.

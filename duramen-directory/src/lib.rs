@@ -94,4 +94,4 @@ pub use replica::{Counts, Heard, Replica, ReplicaError};
 pub use requester::{Method, Name, Peer, Requester};
 pub use search::{Done, News, Progress, Search, Standing};
 pub use sink::{Collected, Entries, Sink};
-pub use update::{UpdateFuture, Updated};
+pub use update::{NotMade, PreparedUpdate, TogetherFuture, UpdateFuture, Updated};

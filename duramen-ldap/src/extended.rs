@@ -4,9 +4,9 @@
 
 use std::fmt;
 
-use crate::ber::{Reader, Writer, tag};
+use crate::ber::{Element, List, Reader, Writer, tag};
 use crate::error::DecodeError;
-use crate::message::MessageId;
+use crate::message::{Control, MessageId};
 use crate::payload::Payload;
 
 const USER: u8 = tag::context(0);
@@ -102,9 +102,130 @@ impl<'a> Payload<'a> for CancelRequest {
     }
 }
 
+/// A request to end a transaction (RFC 5805 section 2.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransactionEndRequest<'a> {
+    /// Whether its updates are to be made.
+    pub commit: bool,
+    /// What the server called it when it was started.
+    pub identifier: &'a [u8],
+}
+
+impl<'a> Payload<'a> for TransactionEndRequest<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let mut content = reader.sequence("the end of a transaction, a SEQUENCE")?;
+        let commit = content.optional(tag::BOOLEAN)?.map_or(Ok(true), Reader::into_boolean)?;
+        let identifier = content.octets(tag::OCTETS, "a transaction's identifier")?;
+        content.ignore_rest()?;
+        Ok(TransactionEndRequest { commit, identifier })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        writer.sequence(|w| {
+            if !self.commit {
+                w.boolean(tag::BOOLEAN, false);
+            }
+            w.octets(tag::OCTETS, self.identifier);
+        });
+    }
+}
+
+/// What there is to say of a transaction's updates (RFC 5805 section 2.3). Where that is nothing, the response has no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TransactionEndResponse<'a> {
+    /// The message of the update that failed.
+    pub failed: Option<MessageId>,
+    /// Of updates with whose response controls would have come.
+    pub controls: List<'a, UpdateControls<'a>>,
+}
+
+/// The controls that belong to the response to an update of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UpdateControls<'a> {
+    /// The update's message.
+    pub id: MessageId,
+    /// The controls.
+    pub controls: List<'a, Control<'a>>,
+}
+
+impl<'a> Element<'a> for UpdateControls<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let mut content = reader.sequence("an update's controls, a SEQUENCE")?;
+        let id = content.unsigned(tag::INTEGER, "a messageID of 0 to 2147483647")?;
+        let controls = List::decode(content.sequence("controls, a SEQUENCE")?)?;
+        content.ignore_rest()?;
+        Ok(UpdateControls { id, controls })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        writer.sequence(|w| {
+            w.unsigned(tag::INTEGER, self.id);
+            w.sequence(|w| w.raw(self.controls.encoded()));
+        });
+    }
+}
+
+impl<'a> Payload<'a> for TransactionEndResponse<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let mut content = reader.sequence("what became of a transaction, a SEQUENCE")?;
+        let failed = match content.peek() {
+            Some(tag::INTEGER) => Some(content.unsigned(tag::INTEGER, "a messageID of 0 to 2147483647")?),
+            _ => None,
+        };
+        let controls = content.optional(tag::SEQUENCE)?.map_or(Ok(List::default()), List::decode)?;
+        content.ignore_rest()?;
+        Ok(TransactionEndResponse { failed, controls })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        writer.sequence(|w| {
+            if let Some(id) = self.failed {
+                w.unsigned(tag::INTEGER, id);
+            }
+            if !self.controls.is_empty() {
+                w.sequence(|w| w.raw(self.controls.encoded()));
+            }
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_a_transaction_comes_back_rfc5805_2_3() {
+        for (commit, encoded) in [(true, &b"\x30\x03\x04\x017"[..]), (false, b"\x30\x06\x01\x01\x00\x04\x017")] {
+            let request = TransactionEndRequest { commit, identifier: b"7" };
+            let mut value = Vec::new();
+            request.encode(&mut value);
+            assert_eq!(value, encoded);
+            assert_eq!(TransactionEndRequest::decode(encoded).unwrap(), request);
+        }
+        let said = b"\x30\x06\x01\x01\xFF\x04\x017";
+        assert!(TransactionEndRequest::decode(said).unwrap().commit, "what is the default may be said");
+        TransactionEndRequest::decode(b"\x30\x03\x01\x01\xFF").unwrap_err();
+    }
+
+    #[test]
+    fn what_became_of_a_transaction_comes_back_rfc5805_2_3() {
+        let mut memory = [Vec::new(), Vec::new()];
+        let [controls, updates] = &mut memory;
+        let control = Control { oid: "1.2", critical: false, value: Some(b"x") };
+        let of_update = UpdateControls { id: 9, controls: List::build(controls, [control]) };
+        let controls = List::build(updates, [of_update]);
+        let with_controls = b"\x30\x13\x30\x11\x30\x0F\x02\x01\x09\x30\x0A\x30\x08\x04\x031.2\x04\x01x";
+        for (response, encoded) in [
+            (TransactionEndResponse { failed: Some(300), ..Default::default() }, &b"\x30\x04\x02\x02\x01\x2C"[..]),
+            (TransactionEndResponse { failed: None, controls }, with_controls),
+        ] {
+            let mut value = Vec::new();
+            response.encode(&mut value);
+            assert_eq!(value, encoded);
+            assert_eq!(TransactionEndResponse::decode(encoded).unwrap(), response);
+        }
+        TransactionEndResponse::decode(b"\x30\x02\x30\x02").unwrap_err();
+    }
 
     #[test]
     fn a_password_change_comes_back_and_does_not_show_rfc3062_2() {

@@ -63,6 +63,12 @@ pub mod control {
     pub const TREE_DELETE: &str = "1.2.840.113556.1.4.805";
     /// Permissive modify.
     pub const PERMISSIVE_MODIFY: &str = "1.2.840.113556.1.4.1413";
+    /// No-Op: find out what would come of an update (draft-zeilenga-ldap-noop).
+    pub const NO_OP: &str = "1.3.6.1.4.1.4203.1.10.2";
+    /// The same, as OpenLDAP's programs ask for it.
+    pub const NO_OP_OPENLDAP: &str = "1.3.6.1.4.1.4203.666.5.2";
+    /// Transaction specification (RFC 5805 section 2.2).
+    pub const TRANSACTION: &str = "1.3.6.1.1.21.2";
     /// Relax rules.
     pub const RELAX: &str = "1.3.6.1.4.1.4203.666.5.12";
     /// Don't use copy (RFC 6171).
@@ -99,6 +105,10 @@ pub mod extended {
     pub const PASSWORD_MODIFY: &str = "1.3.6.1.4.1.4203.1.11.1";
     /// Cancel (RFC 3909).
     pub const CANCEL: &str = "1.3.6.1.1.8";
+    /// Start transaction (RFC 5805 section 2.1).
+    pub const TRANSACTION_START: &str = "1.3.6.1.1.21.1";
+    /// End transaction (RFC 5805 section 2.3).
+    pub const TRANSACTION_END: &str = "1.3.6.1.1.21.3";
 }
 
 /// Features, as the root DSE lists them.

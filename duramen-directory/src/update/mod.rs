@@ -23,6 +23,7 @@ mod rename;
 mod shape;
 pub(crate) mod spelling;
 pub(crate) mod structure;
+mod together;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -63,6 +64,8 @@ use references::Moved;
 pub(crate) use add::{Place, operational};
 pub(crate) use batch::Batch;
 pub(crate) use draft::{Draft, LargeDraft};
+pub use together::{NotMade, PreparedUpdate, TogetherFuture};
+
 pub(crate) use identifier::{identifier_of, identifiers_are_indexed, is_identifier_of_another, same_identifier};
 
 /// Most requests are shorter.
@@ -298,6 +301,9 @@ impl Owned {
                 _ => Batch::default(),
             };
             let moved = Moved::of(context, request)?;
+            if context.controls.no_op {
+                return Err(Failure { code: ResultCode::NO_OPERATION, ..Failure::default() });
+            }
             Ok(Decided { batch, controls: context.response.take(), after: context.after.take(), moved })
         })
     }

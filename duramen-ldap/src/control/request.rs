@@ -41,6 +41,8 @@ pub enum RequestControl<'a> {
     PermissiveModify,
     /// Some rules of the schema do not hold.
     Relax,
+    /// Find out what would come of it, and do not do it (draft-zeilenga-ldap-noop).
+    NoOp,
     /// Do not answer from a copy (RFC 6171).
     DontUseCopy,
     /// Send no references.
@@ -74,6 +76,7 @@ impl<'a> RequestControl<'a> {
             oid::TREE_DELETE => none(RequestControl::TreeDelete)?,
             oid::PERMISSIVE_MODIFY => none(RequestControl::PermissiveModify)?,
             oid::RELAX => none(RequestControl::Relax)?,
+            oid::NO_OP | oid::NO_OP_OPENLDAP => none(RequestControl::NoOp)?,
             oid::DONT_USE_COPY => none(RequestControl::DontUseCopy)?,
             oid::DOMAIN_SCOPE => none(RequestControl::DomainScope)?,
             oid::PASSWORD_POLICY => none(RequestControl::PasswordPolicy)?,

@@ -164,6 +164,8 @@ fn controls_without_a_value_have_none_rfc3296_3() {
         (oid::TREE_DELETE, RequestControl::TreeDelete),
         (oid::PERMISSIVE_MODIFY, RequestControl::PermissiveModify),
         (oid::RELAX, RequestControl::Relax),
+        (oid::NO_OP, RequestControl::NoOp),
+        (oid::NO_OP_OPENLDAP, RequestControl::NoOp),
         (oid::DONT_USE_COPY, RequestControl::DontUseCopy),
         (oid::DOMAIN_SCOPE, RequestControl::DomainScope),
     ] {

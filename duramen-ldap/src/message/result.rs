@@ -78,6 +78,7 @@ result_codes! {
     ASSERTION_FAILED = 122 "assertionFailed",
     AUTHORIZATION_DENIED = 123 "authorizationDenied",
     SYNC_REFRESH_REQUIRED = 4096 "e-syncRefreshRequired",
+    NO_OPERATION = 16654 "noOperation",
 }
 
 impl fmt::Display for ResultCode {

@@ -1,5 +1,5 @@
 //! Extended operations: StartTLS (RFC 4511 section 4.14), Who am I? (RFC 4532), password modify (RFC 3062), cancel
-//! (RFC 3909).
+//! (RFC 3909), and those of [transactions](super::transaction).
 
 use duramen_directory::{Credentials, Failure, Proof, Requester, password};
 use duramen_ldap::Payload;
@@ -14,8 +14,14 @@ use crate::reply::Reply;
 use crate::server::Server;
 
 /// Extended operations, as the root DSE lists them.
-pub const OPERATIONS: [&str; 4] =
-    [oid::extended::START_TLS, oid::extended::PASSWORD_MODIFY, oid::extended::WHO_AM_I, oid::extended::CANCEL];
+pub const OPERATIONS: [&str; 6] = [
+    oid::extended::START_TLS,
+    oid::extended::PASSWORD_MODIFY,
+    oid::extended::WHO_AM_I,
+    oid::extended::CANCEL,
+    oid::extended::TRANSACTION_START,
+    oid::extended::TRANSACTION_END,
+];
 
 impl Work {
     pub(super) fn extended(
@@ -25,9 +31,9 @@ impl Work {
         controls: Controls<'_>,
         out: &mut Vec<u8>,
     ) -> Taken {
-        // RFC 4532 section 2 and RFC 4370 section 2: these two may be asked for somebody else.
+        // RFC 4532 section 2, RFC 4370 section 2, RFC 5805 section 4.4: these may be asked for somebody else.
         let acting = match request.name {
-            oid::extended::WHO_AM_I | oid::extended::PASSWORD_MODIFY => {
+            oid::extended::WHO_AM_I | oid::extended::PASSWORD_MODIFY | oid::extended::TRANSACTION_START => {
                 self.server.directory.acting(&self.session.requester, controls)
             }
             _ => {
@@ -55,6 +61,8 @@ impl Work {
             oid::extended::WHO_AM_I => Some(who_am_i(request, &who)),
             oid::extended::PASSWORD_MODIFY => self.password_modify(op, request, who).unwrap_or_else(|f| Some(f.into())),
             oid::extended::CANCEL => Some(self.cancel(request, out)),
+            oid::extended::TRANSACTION_START => Some(self.start_transaction(op, request, who)),
+            oid::extended::TRANSACTION_END => self.end_transaction(op, request),
             name => {
                 let diagnostic = format!("the extended operation {name} is not known here");
                 Some(Reply::new(ResultCode::PROTOCOL_ERROR, diagnostic))

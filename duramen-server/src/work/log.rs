@@ -205,6 +205,8 @@ fn describe(request: &Request<'_>) -> String {
             let what = match extended.name {
                 oid::extended::START_TLS => "\nSTARTTLS".into(),
                 oid::extended::WHO_AM_I => "\nWHOAMI".into(),
+                oid::extended::TRANSACTION_START => "\nTXN START".into(),
+                oid::extended::TRANSACTION_END => "\nTXN END".into(),
                 oid::extended::PASSWORD_MODIFY => describe_password_modify(value),
                 oid::extended::CANCEL => CancelRequest::decode(value)
                     .map_or("\nCANCEL".into(), |cancel| format!("\nCANCEL msg={}", cancel.id)),

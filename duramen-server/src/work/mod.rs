@@ -14,6 +14,7 @@ mod log;
 mod passwords;
 mod sasl;
 mod search;
+mod transaction;
 mod users;
 
 use std::collections::VecDeque;
@@ -38,7 +39,9 @@ use crate::server::{Server, Settings};
 use crate::session::Session;
 use bind::Bound;
 use listening::Listening;
+use passwords::is_of_passwords;
 use search::Running;
+use transaction::Transaction;
 
 pub use extended::OPERATIONS;
 pub use sasl::MECHANISMS;
@@ -61,6 +64,7 @@ pub struct Work {
     searches: VecDeque<Running>,
     listening: VecDeque<Listening>,
     pending: Vec<Pending>,
+    transaction: Option<Transaction>,
     operations: u64,
 }
 
@@ -71,6 +75,7 @@ pub struct Resting {
     /// What is logged of it.
     pub log: ConnectionLog,
     settings: Arc<Settings>,
+    transaction: Option<Transaction>,
     operations: u64,
 }
 
@@ -126,22 +131,23 @@ type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
 impl Resting {
     /// Of a connection that begins.
     pub fn new(server: &Server, session: Session, log: ConnectionLog) -> Resting {
-        Resting { session, log, settings: server.settings(), operations: 0 }
+        Resting { session, log, settings: server.settings(), transaction: None, operations: 0 }
     }
 }
 
 impl Work {
     /// On a thread with these figures.
     pub fn new(server: Arc<Server>, figures: Arc<Figures>, resting: Resting) -> Work {
-        let Resting { session, log, settings, operations } = resting;
+        let Resting { session, log, settings, transaction, operations } = resting;
         let (searches, listening, pending) = Default::default();
-        Work { session, log, server, settings, figures, searches, listening, pending, operations }
+        Work { session, log, server, settings, figures, searches, listening, pending, transaction, operations }
     }
 
     /// What is left when nothing is under way.
     pub fn rest(self) -> Resting {
         debug_assert!(self.is_quiet() && !self.is_listening());
-        Resting { session: self.session, log: self.log, settings: self.settings, operations: self.operations }
+        let Work { session, log, settings, transaction, operations, .. } = self;
+        Resting { session, log, settings, transaction, operations }
     }
 
     /// The settings that the connection began with.
@@ -205,6 +211,7 @@ impl Work {
         if kind == Kind::Bind || starts_tls {
             // RFC 4511 section 4.2.1: what was asked for by somebody else is over.
             self.give_up_listening();
+            self.transaction = None;
         }
         let (bytes, began) = (message.len(), Instant::now());
         let (id, tag, number) = (envelope.id, envelope.tag, self.operations);
@@ -229,7 +236,7 @@ impl Work {
         match request {
             Request::Extended(extended) if extended.name == oid::extended::START_TLS => !self.is_quiet(),
             Request::Extended(extended) => extended.name == oid::extended::PASSWORD_MODIFY && self.sets_password(),
-            Request::Add(_) | Request::Modify(_) => self.sets_password() && self.is_of_passwords(request),
+            Request::Add(_) | Request::Modify(_) => self.sets_password() && is_of_passwords(&self.server, request),
             _ => false,
         }
     }
@@ -254,6 +261,10 @@ impl Work {
             self.finish(op, &refused, out);
             return Taken::Done;
         }
+        if let Some(reply) = self.put_off(op, request, controls) {
+            self.finish(op, &reply, out);
+            return Taken::Done;
+        }
         match request {
             Request::Search(search) => self.search(op, search, controls, out),
             Request::Compare(compare) => self.compare(op, compare, controls, out),
@@ -267,7 +278,7 @@ impl Work {
                 self.figures.end(op.kind, true, op.began.elapsed());
             }
             Request::Extended(extended) => return self.extended(op, extended, controls, out),
-            Request::Add(_) | Request::Modify(_) if self.is_of_passwords(request) => {
+            Request::Add(_) | Request::Modify(_) if is_of_passwords(&self.server, request) => {
                 self.update_passwords(op, request, controls);
             }
             Request::Add(_) | Request::Delete(_) | Request::Modify(_) | Request::ModifyDn(_) => {

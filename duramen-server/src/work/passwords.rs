@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use duramen_directory::{Failure, Name, Requester};
+use duramen_directory::{Failure, Name, Proof, Requester};
 use duramen_ldap::control::{PasswordError, PasswordPolicyResponse};
 use duramen_ldap::message::{Message, ModifyRequest, Request, ResultCode};
 use duramen_ldap::oid;
@@ -53,25 +53,7 @@ impl Work {
     fn is_password_of(&self, whose: &Name, modify: &ModifyRequest<'_>) -> bool {
         let is_theirs = self.server.directory.name(modify.name).is_ok_and(|name| name.normalized == whose.normalized);
         let mut types = modify.changes.iter().map(|change| change.attribute.description);
-        is_theirs && types.all(|name| self.is_password(name))
-    }
-
-    fn is_password(&self, name: &str) -> bool {
-        let schema = self.server.directory.schema();
-        schema.find(name).is_some_and(|found| found.id == schema.known().user_password)
-    }
-
-    /// Whether an update is of passwords that policies may have something to say to, or that are to be hashed.
-    pub(super) fn is_of_passwords(&self, request: &Request<'_>) -> bool {
-        let directory = &self.server.directory;
-        let is_judged = match request {
-            Request::Modify(modify) => {
-                directory.has_password_policies()
-                    && modify.changes.iter().any(|change| self.is_password(change.attribute.description))
-            }
-            _ => false,
-        };
-        is_judged || self.server.settings().hash_passwords && directory.names_clear_password(request)
+        is_theirs && types.all(|name| is_password(&self.server, name))
     }
 
     /// Carries out an update of passwords, which are judged, and hashed, on a thread that nobody waits for.
@@ -89,25 +71,59 @@ impl Work {
     }
 }
 
+fn is_password(server: &Server, name: &str) -> bool {
+    let schema = server.directory.schema();
+    schema.find(name).is_some_and(|found| found.id == schema.known().user_password)
+}
+
+/// Whether an update is of passwords that policies may have something to say to, or that are to be hashed.
+pub(super) fn is_of_passwords(server: &Server, request: &Request<'_>) -> bool {
+    let directory = &server.directory;
+    let is_judged = match request {
+        Request::Modify(modify) => {
+            directory.has_password_policies()
+                && modify.changes.iter().any(|change| is_password(server, change.attribute.description))
+        }
+        _ => false,
+    };
+    is_judged || server.settings().hash_passwords && directory.names_clear_password(request)
+}
+
 /// Whether what was sent as the old password is none.
 fn is_wrong_old(failure: &Failure) -> bool {
     (failure.code, failure.policy) == (ResultCode::UNWILLING_TO_PERFORM, Some(PasswordError::MustSupplyOld))
 }
 
 async fn changed(server: Arc<Server>, requester: Requester, message: Vec<u8>) -> Result<Reply, Failure> {
-    let (who, judged) = (requester.clone(), message.clone());
-    let settings = server.settings();
-    let scheme = settings.hash_passwords.then_some(settings.password_scheme);
-    let proof = on_spare_thread(server.clone(), move |server| {
-        let message = Message::<Request<'_>>::decode_again(&judged)?;
-        server.directory.prove(&who, &message.operation, scheme)
-    });
-    let Some(proof) = proof.await else { return Ok(busy()) };
+    let proof = proven(&server, &requester, message.clone()).await?;
     let message = Message::<Request<'_>>::decode_again(&message)?;
-    let updated = server.directory.update_proven(&requester, &message.operation, message.controls, proof?).await;
-    if updated.as_ref().is_err_and(is_wrong_old) {
-        // Nobody is to find out by this door what would lock the other.
-        on_spare_thread(server, move |server| server.directory.judge(&requester.name, false)).await.transpose()?;
+    let updated = server.directory.update_proven(&requester, &message.operation, message.controls, proof).await;
+    if let Err(failure) = &updated {
+        note_wrong_old(server, requester, failure).await?;
     }
     Ok(Reply { controls: updated?.controls, ..Reply::default() })
+}
+
+/// What is found out about the passwords of an update, on a thread that nobody waits for.
+pub(super) async fn proven(server: &Arc<Server>, requester: &Requester, message: Vec<u8>) -> Result<Proof, Failure> {
+    let settings = server.settings();
+    let scheme = settings.hash_passwords.then_some(settings.password_scheme);
+    let requester = requester.clone();
+    let proof = on_spare_thread(server.clone(), move |server| {
+        let message = Message::<Request<'_>>::decode_again(&message)?;
+        server.directory.prove(&requester, &message.operation, scheme)
+    });
+    proof.await.unwrap_or_else(|| Err(busy().result))
+}
+
+/// Nobody is to find out by an update what would lock the door by which one binds.
+pub(super) async fn note_wrong_old(
+    server: Arc<Server>,
+    requester: Requester,
+    failure: &Failure,
+) -> Result<(), Failure> {
+    if is_wrong_old(failure) {
+        on_spare_thread(server, move |server| server.directory.judge(&requester.name, false)).await.transpose()?;
+    }
+    Ok(())
 }

@@ -25,4 +25,5 @@ mod stats;
 mod threads;
 mod tls;
 mod tools;
+mod transactions;
 mod unit;

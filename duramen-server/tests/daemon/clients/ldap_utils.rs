@@ -95,6 +95,34 @@ fn every_tool_of_ldap_utils_does_its_work_over_starttls() {
 }
 
 #[test]
+fn ldapmodify_changes_all_in_a_transaction_or_nothing_and_nothing_without_operation() {
+    let daemon = &Daemon::with_tls();
+    populate(daemon);
+    let (good, bad) = (daemon.path("good.ldif"), daemon.path("bad.ldif"));
+    let changes = format!(
+        "dn: {PERSON}\nchangetype: modify\nreplace: sn\nsn: Miller\n\n\
+         dn: {PERSON}\nchangetype: modrdn\nnewrdn: uid=bmiller\ndeleteoldrdn: 1\n\n\
+         dn: uid=bmiller,ou=people,dc=example,dc=com\nchangetype: modify\nadd: title\ntitle: new\n\n"
+    );
+    fs::write(&good, &changes).unwrap();
+    fs::write(&bad, format!("{changes}dn: uid=nobody,dc=example,dc=com\nchangetype: delete\n")).unwrap();
+    let modify = |options: &[&str], file: &Path, code| {
+        said(&mut tool(daemon, "ldapmodify", &[options, &["-f", file.to_str().unwrap()]].concat()), code)
+    };
+    let found = |filter| {
+        let args = ["-LLL", "-b", "dc=example,dc=com", filter, "sn", "title"];
+        said(&mut tool(daemon, "ldapsearch", &args), 0)
+    };
+    modify(&["-e", "noop"], &good, 14);
+    modify(&["-E", "!txn=commit"], &bad, 32);
+    modify(&["-E", "txn=abort"], &good, 0);
+    assert_eq!((found("(uid=bjensen)"), found("(sn=miller)")), (format!("dn: {PERSON}\nsn: Jensen\n\n"), "".into()));
+    modify(&["-E", "txn=commit"], &good, 0);
+    let changed = "dn: uid=bmiller,ou=people,dc=example,dc=com\nsn: Miller\ntitle: new\n\n";
+    assert_eq!(found("(|(uid=bjensen)(sn=miller))"), changed);
+}
+
+#[test]
 fn the_root_dse_and_the_schema_are_found_as_tools_look_for_them() {
     let daemon = &Daemon::with_tls();
     let dse = said(anonymous(daemon, "ldapsearch").args(["-x", "-LLL", "-s", "base", "-b", "", "+"]), 0);
