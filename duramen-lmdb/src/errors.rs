@@ -54,7 +54,17 @@ codes! {
     BAD_TXN = -30782, c"MDB_BAD_TXN: Transaction must abort, has a child, or is invalid";
     BAD_VALSIZE = -30781, c"MDB_BAD_VALSIZE: Unsupported size of key/DB name/data, or wrong DUPFIXED size";
     BAD_DBI = -30780, c"MDB_BAD_DBI: The specified DBI handle was closed/changed unexpectedly";
+    PROBLEM = -30779, c"MDB_PROBLEM: Unexpected problem - txn should abort";
+    BAD_CHECKSUM = -30778, c"MDB_BAD_CHECKSUM: Page checksum mismatch";
+    CRYPTO_FAIL = -30777, c"MDB_CRYPTO_FAIL: Page encryption or decryption failed";
+    ENV_ENCRYPTION = -30776, c"MDB_ENV_ENCRYPTION: Environment encryption mismatch";
+    TXN_PENDING = -30775, c"MDB_TXN_PENDING: Transaction already prepared, must abort or commit";
+    CANT_ROLLBACK = -30774, c"MDB_CANT_ROLLBACK: Environment can't rollback last transaction";
+    DBIS_BUSY = -30773, c"MDB_DBIS_BUSY: Can't drop main DBI while other DBIs are open";
+    SHORT_WRITE = -30772, c"MDB_SHORT_WRITE: Fewer bytes were written than requested";
+    ENV_BUSY = -30771, c"MDB_ENV_BUSY: Environment is busy, can't use previous snapshot";
     IS_READONLY = -30770, c"MDB_IS_READONLY: Can't write in readonly txn or environment";
+    ADDR_BUSY = -30769, c"MDB_ADDR_BUSY: Requested map address is unavailable";
 }
 
 /// Errors of the system that the interface gives by itself.

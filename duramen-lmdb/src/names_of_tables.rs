@@ -51,7 +51,13 @@ impl Txn {
         matches!(self.table_stats(key), Ok(Some(_)))
     }
 
-    /// A key that the program looks for, as it is stored.
+    /// A key of the program's, as it is stored in this table.
+    #[inline]
+    pub(crate) fn stored_key<'k>(&mut self, dbi: u32, key: &'k [u8]) -> &'k [u8] {
+        if self.shows_names(dbi) { self.stored_name(key) } else { key }
+    }
+
+    /// As [`Txn::stored_key`], of the main table of programs that see names with zeros.
     pub(crate) fn stored_name<'k>(&mut self, key: &'k [u8]) -> &'k [u8] {
         match key.split_last() {
             Some((0, name)) if self.is_name(name) => name,

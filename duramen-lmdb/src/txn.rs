@@ -641,11 +641,11 @@ pub(crate) unsafe fn txn_id(txn: *mut Txn) -> usize {
     }
 }
 
-/// The flags that a transaction was begun with, and what has become of it.
+/// Whether a transaction only reads: of its flags LMDB 1.0 tells no more.
 pub(crate) unsafe fn txn_flags(txn: *mut Txn, out: *mut c_uint) -> Result {
     // SAFETY: see the module's head; `out` is a place for a number.
     let (txn, out) = unsafe { (of(txn)?, out.as_mut().ok_or(EINVAL)?) };
-    *out = txn.flags;
+    *out = txn.flags & flag::RDONLY;
     Ok(())
 }
 

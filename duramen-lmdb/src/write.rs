@@ -249,6 +249,7 @@ pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     txn.check_writer()?;
     // SAFETY: as above.
     let key = storable(txn, unsafe { bytes(key)? })?;
+    let key = txn.stored_key(dbi, key);
     with_key(txn, key, |txn, key| {
         let table = dbi::made_for(txn, dbi, data.mv_size, None)?;
         txn.leave_gaps(dbi, std::ptr::null())?;
@@ -298,6 +299,7 @@ pub(crate) unsafe fn del(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     if key.is_empty() {
         return Err(BAD_VALSIZE);
     }
+    let key = txn.stored_key(dbi, key);
     // A function of the program's may call what is given equal to what is stored, though it is longer than that could be.
     let by_function = txn.orders(dbi)?.1 != [None, None];
     if key.len() > txn.env().longest() && !by_function {
@@ -456,6 +458,7 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
     txn.leave_gaps(held.dbi, cursor)?;
     // SAFETY: as above.
     let (key, data_now) = unsafe { (storable(txn, bytes(key)?)?, &mut *data) };
+    let key = txn.stored_key(held.dbi, key);
     check_value(txn, table.flags, data_now.mv_size)?;
     if how & flag::CURRENT != 0 {
         held.state.leave_gap(txn)?;

@@ -69,6 +69,28 @@ static void keep_names(MDB_env *env, MDB_dbi main_table)
 	mdb_txn_abort(txn);
 }
 
+/* What has a table's name is a table: nothing is put there, nothing deleted. */
+static void no_entries_of_names(MDB_env *env, MDB_dbi main_table)
+{
+	MDB_txn *txn, *child;
+	MDB_cursor *cursor;
+	MDB_val key = { 6, "table" }, data = { 4, "lost" };
+	unsigned int flags = 1;
+	IS(mdb_txn_begin(env, NULL, 0, &txn), 0);
+	IS(mdb_put(txn, main_table, &key, &data, 0), MDB_INCOMPATIBLE);
+	IS(mdb_put(txn, main_table, &key, &data, MDB_NOOVERWRITE), MDB_KEYEXIST);
+	IS(mdb_del(txn, main_table, &key, NULL), MDB_INCOMPATIBLE);
+	IS(mdb_cursor_open(txn, main_table, &cursor), 0);
+	IS(mdb_cursor_put(cursor, &key, &data, 0), MDB_INCOMPATIBLE);
+	mdb_cursor_close(cursor);
+	names(txn, main_table);
+	IS(mdb_txn_begin(env, txn, 0, &child), 0);
+	IS(mdb_txn_flags(txn, &flags), 0);
+	IS(flags, 0);
+	mdb_txn_abort(child);
+	mdb_txn_abort(txn);
+}
+
 /* There is a code for that. */
 static void read_only(MDB_env *env, MDB_dbi main_table)
 {
@@ -152,6 +174,8 @@ int main(int argc, char **argv)
 	mdb_cursor_close(cursor);
 	mdb_txn_abort(txn);
 	keep_names(env, main_table);
+	no_entries_of_names(env, main_table);
+	for (int code = MDB_KEYEXIST; code <= MDB_LAST_ERRCODE; code++) IS(strncmp(mdb_strerror(code), "MDB_", 4), 0);
 	read_only(env, main_table);
 	mdb_close(env, table);
 	mdb_env_close(env);
