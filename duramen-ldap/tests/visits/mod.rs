@@ -9,6 +9,9 @@ use duramen_ldap::control::{
     DereferenceRequest, DereferenceResponse, RequestControl, SyncDone, SyncInfo, SyncStateValue,
 };
 use duramen_ldap::dn::{Dn, Rdn, write_ava};
+use duramen_ldap::extended::{
+    CancelRequest, PasswordModifyRequest, PasswordModifyResponse, TransactionEndRequest, TransactionEndResponse,
+};
 use duramen_ldap::filter::{Filter, FilterBuf};
 use duramen_ldap::ldif::{Body, LdifReader, Record, write_encoded, write_unfolded};
 use duramen_ldap::matching::{Rule, RuleKind, WithoutSchema};
@@ -26,14 +29,15 @@ pub fn message(data: &[u8]) -> bool {
     let mut out = Vec::new();
     if let Ok(request) = Message::<Request<'_>>::decode(data) {
         let controls = request.controls.iter().filter_map(|control| RequestControl::decode(&control).ok());
-        assert!(format!("{request:?}").len() > controls.inspect(dereference).count());
+        assert!(format!("{request:?}").len() > controls.count());
+        request_values(&request);
         request.encode(&mut out);
         assert_eq!(Message::<Request<'_>>::decode(&out).unwrap(), request);
         return true;
     }
     if let Ok(response) = Message::<Response<'_>>::decode(data) {
         assert!(!format!("{response:?}").is_empty());
-        controls_of(&response);
+        response_values(&response);
         response.encode(&mut out);
         assert_eq!(Message::<Response<'_>>::decode(&out).unwrap(), response);
         return true;
@@ -41,40 +45,37 @@ pub fn message(data: &[u8]) -> bool {
     false
 }
 
-/// What is asked of entries that values name has to come back.
-fn dereference(control: &RequestControl<'_>) {
-    if let RequestControl::Dereference(wanted) = control {
-        let mut out = Vec::new();
-        wanted.encode(&mut out);
-        assert_eq!(DereferenceRequest::decode(&out), Ok(*wanted));
+/// What a value says, as whatever it may be read, has to come back.
+macro_rules! comes_back {
+    ($value:expr, $($kind:ident),+) => {$(
+        if let Ok(said) = $kind::decode($value) {
+            let mut out = Vec::new();
+            said.encode(&mut out);
+            assert!($kind::decode(&out).is_ok_and(|again| again == said), stringify!($kind));
+        }
+    )+};
+}
+
+fn request_values(request: &Message<'_, Request<'_>>) {
+    if let Request::Extended(extended) = &request.operation {
+        let value = extended.value.unwrap_or_default();
+        comes_back!(value, PasswordModifyRequest, CancelRequest, TransactionEndRequest);
+    }
+    for value in request.controls.iter().filter_map(|control| control.value) {
+        comes_back!(value, DereferenceRequest);
     }
 }
 
-/// What is said of a client's copy, and of entries that values name, has to come back.
-fn controls_of(response: &Message<'_, Response<'_>>) {
-    let mut out = Vec::new();
-    if let Response::Intermediate(said) = &response.operation
-        && let Ok(info) = SyncInfo::decode(said.value.unwrap_or_default())
-    {
-        info.encode(&mut out);
-        assert_eq!(SyncInfo::decode(&out), Ok(info));
+fn response_values(response: &Message<'_, Response<'_>>) {
+    match &response.operation {
+        Response::Intermediate(said) => comes_back!(said.value.unwrap_or_default(), SyncInfo),
+        Response::Extended(said) => {
+            comes_back!(said.value.unwrap_or_default(), PasswordModifyResponse, TransactionEndResponse);
+        }
+        _ => {}
     }
     for value in response.controls.iter().filter_map(|control| control.value) {
-        if let Ok(state) = SyncStateValue::decode(value) {
-            out.clear();
-            state.encode(&mut out);
-            assert_eq!(SyncStateValue::decode(&out), Ok(state));
-        }
-        if let Ok(found) = DereferenceResponse::decode(value) {
-            out.clear();
-            found.encode(&mut out);
-            assert_eq!(DereferenceResponse::decode(&out), Ok(found));
-        }
-        if let Ok(done) = SyncDone::decode(value) {
-            out.clear();
-            done.encode(&mut out);
-            assert_eq!(SyncDone::decode(&out), Ok(done));
-        }
+        comes_back!(value, SyncStateValue, DereferenceResponse, SyncDone);
     }
 }
 
