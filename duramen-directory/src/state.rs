@@ -78,10 +78,17 @@ impl State {
         self.copies.iter().find(|copy| names::below_suffix(name, &copy.suffix.normalized).is_some())
     }
 
-    /// Which changes are known of several servers that make some of what is below a normalized name, if it is a copy of that.
+    /// Which changes are known of what is below a normalized name, if it is a copy of which a number of this directory's own
+    /// history does not tell that.
     pub fn knowledge(&self, tables: &Tables<'_>, name: &str) -> duramen::Result<Option<Knowledge>> {
         let known = self.copied(tables, name)?;
-        Ok(known.filter(|known| known.is_of_several() || self.member.is_some()))
+        Ok(known.filter(|known| self.numbers_apart(known) || self.member.is_some()))
+    }
+
+    /// Whether a copy of which this is known has numbers that are not those of this directory's history: where several servers make
+    /// the changes, or other suffixes have theirs, which may be greater than the next one of the copy.
+    pub fn numbers_apart(&self, known: &Knowledge) -> bool {
+        known.is_of_several() || self.suffixes.len() > 1 && known.sole_server().is_some()
     }
 
     /// The number of the server that makes all changes of what is below a normalized name; 0 if it has none.

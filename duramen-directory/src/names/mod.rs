@@ -388,6 +388,16 @@ pub(crate) fn is_within(entries: &Table<'_>, id: Id, top: Id) -> Result<bool> {
     climb(entries, id, |id| (id == top).then_some(true))
 }
 
+/// The entry of the suffix that an entry is below.
+pub(crate) fn top(entries: &Table<'_>, id: Id) -> Result<Id> {
+    let mut top = id;
+    climb(entries, id, |id| {
+        top = if id == 0 { top } else { id };
+        None
+    })?;
+    Ok(top)
+}
+
 /// Asks `decide` of an entry, its parent and so on, until it has an answer; false above all.
 pub(crate) fn climb(entries: &Table<'_>, mut id: Id, mut decide: impl FnMut(Id) -> Option<bool>) -> Result<bool> {
     for _ in steps(entries) {

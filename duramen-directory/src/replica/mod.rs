@@ -372,7 +372,7 @@ impl Replica {
         let cookie = cookie.or_else(|| self.overtakes().then(Vec::new));
         let is_settled = self.is_settled || acts.iter().any(|act| matches!(act, Act::AsOf(_)));
         self.keep_as_of(&mut txn, cookie.as_deref(), is_settled)?;
-        self.note_known((&mut txn, ids), (cookie.as_deref(), made.counts), numbered)?;
+        self.note_known((&mut txn, ids), &state, (cookie.as_deref(), made.counts), numbered)?;
         txn.commit()?;
         self.is_settled = is_settled;
         made.renames.into_iter().for_each(|commit| self.inner.changes.confirm(commit));
@@ -412,17 +412,18 @@ impl Replica {
         })
     }
 
-    /// Notes what is known now, where several servers make changes and clients are told of what is changed here.
+    /// Notes what is known now, where clients that are told of what is changed here have cookies that say that.
     fn note_known(
         &self,
         (txn, ids): (&mut WriteTxn<'_>, Ids),
+        state: &State,
         (cookie, counts): (Option<&[u8]>, Counts),
         numbered: Numbered,
     ) -> Result<()> {
         let (Numbered::By(number) | Numbered::Anew(number), Some(cookie)) = (numbered, cookie) else { return Ok(()) };
         let (before, now) = (self.as_of.as_deref().unwrap_or_default(), Knowledge::of_cookie(cookie));
         let is_news = counts.put + counts.deleted > 0 || Knowledge::of_cookie(before) != now;
-        if now.is_of_several() && is_news {
+        if state.numbers_apart(&now) && is_news {
             history::note_known(txn, ids, number)?;
         }
         Ok(())
@@ -529,9 +530,10 @@ impl Replica {
         }
         let snapshot = self.inner.db.read()?;
         let (state, tables) = (self.inner.state_of(&snapshot)?, Tables::Snapshot(&snapshot));
+        let base = names::Suffix { text: self.text.clone(), normalized: self.normalized.clone() };
         for act in acts {
             let Act::Keep(uuid) = act else { continue };
-            let found = writer::find(&state, &tables, uuid)?;
+            let found = writer::find(&state, &tables, &base, uuid)?;
             self.lacks_some |= found.is_none();
             self.unsettled.present.extend(found);
         }

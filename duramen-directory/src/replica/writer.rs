@@ -87,7 +87,7 @@ impl<'w, 't> Writer<'w, 't> {
 
     /// The entry with an identifier.
     pub fn find(&self, uuid: &Uuid) -> Result<Option<Id>> {
-        find(self.state, &self.tables(), uuid)
+        find(self.state, &self.tables(), self.base, uuid)
     }
 
     /// Makes an entry as it was sent.
@@ -395,10 +395,22 @@ pub(super) fn parsed(bytes: &[u8]) -> Result<Entry<'_>> {
     Entry::parse(bytes).ok_or_else(|| damaged("a copied entry"))
 }
 
-/// The entry with an identifier.
-pub(super) fn find(state: &State, tables: &Tables<'_>, uuid: &Uuid) -> Result<Option<Id>> {
+/// The entry of a copy with an identifier. Entries of other suffixes, which are copied by themselves, may have the same: the provider
+/// may have moved an entry from one to the other, or keep them in databases of their own.
+pub(super) fn find(state: &State, tables: &Tables<'_>, base: &Suffix, uuid: &Uuid) -> Result<Option<Id>> {
     let found = equal(&tables.index()?, state.schema.known().entry_uuid, uuid, &Reach::all())?;
-    Ok(found.iter().next())
+    if state.suffixes.len() == 1 {
+        return Ok(found.iter().next());
+    }
+    let entries = tables.entry()?;
+    for id in found.iter() {
+        // By the entries themselves: who is on the way to another name has none meanwhile.
+        let top = names::entry(&entries, names::top(&entries, id)?)?;
+        if names::normalize(&state.schema, top.rdn())? == base.normalized {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
 }
 
 /// How the changes of a transaction are numbered: by that of the change as of which the copy is afterwards, so that who keeps a

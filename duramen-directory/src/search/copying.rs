@@ -651,7 +651,9 @@ impl<'r> Run<'r> {
         let count = |run: &Run<'_>| run.copying.as_ref().map_or(0, |copying| copying.count);
         let before = count(self);
         self.visit(id, bytes, sink)?;
-        if count(self) > before {
+        // Who takes changes together with this server is told of all that is below the base, and of nothing else: what is below
+        // other suffixes is none of what it asks for.
+        if count(self) > before || self.copying.as_ref().is_some_and(|copying| copying.asker.is_some()) {
             return Ok(());
         }
         let entry = Entry::parse(bytes).ok_or_else(|| damaged(format_args!("entry {id}")))?;

@@ -90,6 +90,14 @@ fn new_parent(context: &Context<'_>, id: Id, entry: &Entry<'_>, new_superior: Op
         }
         return fail(ResultCode::UNWILLING_TO_PERFORM, format!("{name:?} is the entry itself or below it"));
     }
+    // Each suffix is told of to other servers by itself, and what goes from one comes to the other: nobody could tell that from a
+    // deletion that is later than what came.
+    let state = context.scene.state;
+    if state.member.is_some() && names::top(&entries, parent)? != names::top(&entries, id)? {
+        let text =
+            format!("{name:?} is below another suffix, and changes of each are taken together with other servers");
+        return fail(ResultCode::AFFECTS_MULTIPLE_DSAS, text);
+    }
     // Its own parent, too: of that nothing but leave to delete was asked.
     may_change_children(context, parent, Some(name), Level::Add)?;
     Ok(parent)

@@ -45,6 +45,16 @@ pub fn value<'c>(controls: List<'c, Control<'c>>, number: &str) -> &'c [u8] {
 
 /// What a directory says to who asks by a cookie, with one more control or none, and what goes on from there.
 pub fn ask<W: Word>(sample: &Sample, cookie: &[u8], more: Option<Control<'_>>) -> (Vec<W>, Option<Standing>) {
+    ask_below(sample, BASE, cookie, more)
+}
+
+/// As [`ask`], of what is below a name.
+pub fn ask_below<W: Word>(
+    sample: &Sample,
+    base: &str,
+    cookie: &[u8],
+    more: Option<Control<'_>>,
+) -> (Vec<W>, Option<Standing>) {
     let (mut value, mut buffer, mut attributes) = (Vec::new(), Vec::new(), Vec::new());
     let cookie = Some(cookie).filter(|cookie| !cookie.is_empty());
     SyncRequest { persists: true, cookie, reload_hint: false }.encode(&mut value);
@@ -52,7 +62,7 @@ pub fn ask<W: Word>(sample: &Sample, cookie: &[u8], more: Option<Control<'_>>) -
     let filter = FilterBuf::parse("(objectClass=*)").unwrap();
     let request = SearchRequest {
         attributes: List::build(&mut attributes, ["*", "+"]),
-        ..SearchRequest::new(BASE, Scope::Subtree, filter.as_filter())
+        ..SearchRequest::new(base, Scope::Subtree, filter.as_filter())
     };
     let controls = List::build(&mut buffer, [sync, control(oid::MANAGE_DSA_IT)].into_iter().chain(more));
     let mut ear = Ear(Vec::new());
