@@ -2,7 +2,7 @@
 //!
 //! Owns: what is looked at. Must not know: how anything is mended.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use duramen::{Snapshot, Table};
 use duramen_ldap::ber::tlv_len;
@@ -11,8 +11,8 @@ use uuid::Uuid;
 use crate::entry::{Entry, LargeAttribute};
 use crate::failure::Result;
 use crate::index::{
-    Extractor, Kind, count, has, has_window, is_container, is_of_windows, is_trigram, low_of, records, shared,
-    waiting_changes, window_of,
+    Extractor, Kind, Reach, count, equal, has, has_window, is_container, is_of_windows, is_trigram, low_of, records,
+    shared, waiting_changes, window_of,
 };
 use crate::inner::Inner;
 use crate::large;
@@ -276,10 +276,23 @@ impl Checker<'_> {
             return Ok(());
         }
         shared(&self.tables.index()?, known, &mut |value| {
+            if self.are_of_different_suffixes(value)? {
+                return Ok(());
+            }
             let identifier = Uuid::from_slice(value).unwrap_or_default();
             self.say(format!("more than one entry has the entryUUID {identifier}"));
             Ok(())
         })
+    }
+
+    /// Whether entries with one entryUUID are each below another suffix: copies of what was moved from one to the other, or is in
+    /// databases of their own elsewhere.
+    fn are_of_different_suffixes(&self, identifier: &[u8]) -> Result<bool> {
+        let known = self.state.schema.known().entry_uuid;
+        let ids = equal(&self.tables.index()?, known, identifier, &Reach::all())?;
+        let entries = self.tables.entry()?;
+        let tops: HashSet<Id> = ids.iter().map(|id| names::top(&entries, id)).collect::<Result<_>>()?;
+        Ok(tops.len() as u64 == ids.len())
     }
 
     fn at_most(&mut self, counted: u64, right: u64, what: &str) {

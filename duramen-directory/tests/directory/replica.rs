@@ -470,6 +470,32 @@ fn each_of_several_suffixes_that_are_copied_has_what_is_below_it_whatever_happen
 }
 
 #[test]
+fn entries_of_two_suffixes_may_have_one_identifier_where_their_providers_have_it_so() {
+    let [one, other] = [of_two_suffixes(false), of_two_suffixes(false)];
+    one.load(&format!(
+        "dn: {BASE}\nobjectClass: domain\ndc: example\n\ndn: ou=u,{BASE}\nobjectClass: organizationalUnit\n"
+    ));
+    other.load(&format!("dn: {OTHER}\nobjectClass: organization\no: other\n"));
+    let identifier = one.read(&format!("ou=u,{BASE}"), &["entryUUID"]).values("entryUUID")[0].to_string();
+    let same: &[(&str, Vec<&[u8]>)] =
+        &[("objectClass", vec![b"organizationalUnit"]), ("entryUUID", vec![identifier.as_bytes()])];
+    let relax = control(oid::RELAX);
+    other.add_as(&duramen_directory::Requester::internal(), &format!("ou=u,{OTHER}"), same, &[relax]).unwrap();
+    let copy = of_two_suffixes(true);
+    bring_up(&copy, &one, BASE);
+    bring_up(&copy, &other, OTHER);
+    let filter = format!("(entryUUID={identifier})");
+    let found = |base| copy.search(base, &filter, &Ask::default()).unwrap().entries.len();
+    assert_eq!(([found(BASE), found(OTHER)], problems(&copy)), ([1, 1], vec![]));
+    other.modify(&format!("ou=u,{OTHER}"), &[(Replace, "description", &["changed"])]).unwrap();
+    bring_up(&copy, &other, OTHER);
+    assert_eq!([copy.found("(description=changed)").len(), found(BASE), found(OTHER)], [0, 1, 1]);
+    one.delete(&format!("ou=u,{BASE}"), &[]).unwrap();
+    bring_up(&copy, &one, BASE);
+    assert_eq!(([found(BASE), found(OTHER)], problems(&copy)), ([0, 1], vec![]));
+}
+
+#[test]
 fn of_each_suffix_clients_are_told_numbers_that_what_comes_next_is_above() {
     let provider = of_two_suffixes(false);
     provider.load(&format!("dn: {BASE}\nobjectClass: domain\ndc: example\n"));

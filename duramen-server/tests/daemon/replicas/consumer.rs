@@ -136,22 +136,14 @@ impl Drop for Consumer {
 
 /// A search by the administrator.
 pub fn search(url: &str, args: &[&str]) -> Command {
+    search_below(url, "dc=example,dc=com", args)
+}
+
+/// As [`search`], below another name.
+pub fn search_below(url: &str, base: &str, args: &[&str]) -> Command {
     let (name, password) = ADMINISTRATOR;
     let mut command = Command::new("ldapsearch");
-    command.args([
-        "-x",
-        "-H",
-        url,
-        "-D",
-        name,
-        "-w",
-        password,
-        "-LLL",
-        "-o",
-        "ldif_wrap=no",
-        "-b",
-        "dc=example,dc=com",
-    ]);
+    command.args(["-x", "-H", url, "-D", name, "-w", password, "-LLL", "-o", "ldif_wrap=no", "-b", base]);
     command.args(args);
     command
 }

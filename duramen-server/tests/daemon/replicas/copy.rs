@@ -18,7 +18,7 @@ use crate::clients::said;
 use crate::life::get;
 use crate::process::{ADMINISTRATOR, Daemon, PLAIN, certificates, configuration, run};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A section that says whose replica a daemon is; the password is in a file beside it.
 pub fn section(providers: &[&str], more: &str) -> String {

@@ -12,6 +12,7 @@ mod provider;
 mod several;
 mod shown;
 mod slapd;
+mod suffixes;
 
 use std::fs;
 use std::path::Path;
