@@ -154,14 +154,17 @@ impl Lmdb {
         };
         self.entries = Some(self.file.entries(&table));
         let has = |flag| table.flags & flag != 0;
+        // As LMDB itself reads them: without MDB_DUPSORT those about duplicates mean nothing, MDB_REVERSEKEY goes before
+        // MDB_INTEGERKEY, and MDB_INTEGERDUP before MDB_REVERSEDUP.
+        let duplicates = has(0x04);
         let header = Header {
             page_size: self.file.page_size(),
             reverse_key: has(0x02),
-            duplicates: has(0x04),
-            integer_key: has(0x08),
-            dup_fixed: has(0x10),
-            integer_dup: has(0x20),
-            reverse_dup: has(0x40),
+            duplicates,
+            integer_key: has(0x08) && !has(0x02),
+            dup_fixed: duplicates && has(0x10),
+            integer_dup: duplicates && has(0x20),
+            reverse_dup: duplicates && has(0x40) && !has(0x20),
             database: table.name,
             ..Header::default()
         };
@@ -171,7 +174,10 @@ impl Lmdb {
 
     fn next_entry(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> std::result::Result<bool, String> {
         let Some(entries) = &mut self.entries else { return Ok(false) };
-        let found = entries.next_entry(key, value).map_err(|error| error.to_string())?;
+        let found = entries.next_entry(key, value).map_err(|error| match error {
+            duramen_lmdb_file::Error::Count { .. } => self.order.miscounted(&error),
+            error => error.to_string(),
+        })?;
         if found {
             let in_order = self.order.takes(key, value);
             in_order.map_err(|what| format!("page {}: {what}", entries.page()))?;
@@ -199,6 +205,7 @@ fn changed(file: &DataFile) -> Option<duramen_lmdb_file::Error> {
 #[derive(Default)]
 struct InOrder {
     table: String,
+    has_duplicates: bool,
     keys: Order,
     values: Order,
     last: Option<(Vec<u8>, Vec<u8>)>,
@@ -214,6 +221,7 @@ impl InOrder {
         let name = header.database.as_deref().map(|name| String::from_utf8_lossy(name));
         InOrder {
             table: name.map_or("the main table".to_string(), |name| format!("the table `{name}`")),
+            has_duplicates: header.duplicates,
             keys: order(header.integer_key, header.reverse_key),
             values: order(header.integer_dup, header.reverse_dup),
             last: None,
@@ -236,6 +244,17 @@ impl InOrder {
             last.extend_from_slice(bytes);
         }
         what.map_or(Ok(()), |what| Err(self.out_of_order(what)))
+    }
+
+    /// What to say of a table that has not as many entries as it says.
+    fn miscounted(&self, error: &duramen_lmdb_file::Error) -> String {
+        let mut text = format!("{}: {error}", self.table);
+        if self.has_duplicates {
+            // Of a damaged table nobody can tell that.
+            text += ". LMDB goes on to count an empty value that it drops when its key gets a second one: if that is \
+                     it, `mdb_dump -a | duramen load` carries over what there is";
+        }
+        text
     }
 
     fn out_of_order(&self, what: &str) -> String {

@@ -187,6 +187,40 @@ fn the_main_table_and_named_ones_travel_together_to_lmdb() {
     assert!(without_map_size(&lmdb("mdb_dump", &["-p", "-s", "t"], &env, b"")).contains("\n k\n v\n"));
 }
 
+/// It drops a key's empty value when the key gets a second one, and goes on to count it.
+#[test]
+fn of_a_table_of_which_lmdb_counts_more_than_there_are_it_is_told_how_to_carry_it_over() {
+    let b = Bench::new();
+    let env = environment(&b, "env");
+    let pair = |key: &[u8], value: &[u8]| (key.to_vec(), value.to_vec());
+    let entries = [pair(b"a", b""), pair(b"a", b"b"), pair(b"c", b"d")];
+    lmdb("mdb_load", &[], &env, section(Some("t"), &["duplicates", "dupsort"], &entries).as_bytes());
+    let refused = b.run(&["load", "x.dm", "env"]);
+    assert!(refused.stderr.contains("the table `t`: a table of 3 entries has 2"), "{}", refused.stderr);
+    refused.fails(2, "`mdb_dump -a | duramen load`");
+    b.fed(&["load", "x.dm"], &lmdb("mdb_dump", &["-a"], &env, b"")).ok();
+    assert!(b.ok(&["dump", "x.dm", "-p", "-s", "t"]).contains(" a\n b\n c\n d\n"));
+}
+
+#[test]
+fn flags_that_lmdb_passes_over_stand_in_no_tables_way() {
+    let entries: Vec<_> = (1..200u32).map(|n| ((n * 7919).to_le_bytes().to_vec(), n.to_le_bytes().to_vec())).collect();
+    for (flags, passed_over) in [
+        (&["integerdup"][..], "integerdup=1"),
+        (&["reversedup"], "reversedup=1"),
+        (&["reversekey", "integerkey"], "integerkey=1"),
+        (&["duplicates", "dupsort", "dupfixed", "integerdup", "reversedup"], "reversedup=1"),
+    ] {
+        let b = Bench::new();
+        let env = environment(&b, "env");
+        lmdb("mdb_load", &[], &env, section(Some("t"), flags, &entries).as_bytes());
+        b.ok(&["load", "x.dm", "env"]);
+        let theirs = without_map_size(&lmdb("mdb_dump", &["-s", "t"], &env, b""));
+        let ours = without_map_size(b.ok(&["dump", "x.dm", "-s", "t"]).as_bytes());
+        assert_eq!(ours, theirs.replace(&format!("{passed_over}\n"), ""), "{flags:?}");
+    }
+}
+
 #[test]
 fn a_data_file_is_loaded_whole_or_not_at_all() {
     let b = Bench::new();
