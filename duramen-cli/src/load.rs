@@ -282,7 +282,13 @@ impl Load<'_> {
             // The line says which record it is.
             Err(Trouble::Engine(Error::Record { source, .. })) => Err(self.refused(&source)),
             Err(Trouble::Engine(error @ Error::Incompatible { .. })) => {
-                Err(self.wrong(&format!("{error}: load without --bulk")))
+                let table = match name {
+                    b"" => "the main table".to_string(),
+                    name => format!("the table `{}`", String::from_utf8_lossy(name)),
+                };
+                let what = format!("{table}: {error}: load without --bulk");
+                // At the beginning of the load: no line is to blame.
+                Err(Failure::Failed(format!("{what}; {}", self.remains())))
             }
             Err(Trouble::Engine(error)) => Err(self.refused(&error)),
         }

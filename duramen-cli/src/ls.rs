@@ -14,7 +14,8 @@ use crate::output::Output;
 use crate::{shape, units};
 
 const ABOUT: &str = "\
-List the tables.
+List the tables. The size is that of a table's own pages; those of the trees in which keys with very many values keep them are \
+left out (`duramen stat --full` counts them).
 
 Of names, control characters, backslashes and what is not UTF-8 are printed as a backslash and two hexadecimal digits. \
 With --json they are as they are, under \"name\"; what is not UTF-8 comes in hexadecimal as \"name_hex\".";

@@ -334,6 +334,11 @@ fn a_bulk_load_is_the_same_as_any_other_and_wants_empty_tables() {
     b.fed(&["load", "--bulk", "y.dm"], text.as_bytes()).ok();
     assert_eq!(b.ok(&["dump", "y.dm"]), text);
     let again = b.fed(&["load", "y.dm", "--bulk"], text.as_bytes());
+    assert!(
+        again.stderr.contains("the table `numbers`: ") && !again.stderr.contains("standard input:"),
+        "{}",
+        again.stderr
+    );
     again.fails(2, "it has entries, and only an empty table can be loaded as a whole: load without --bulk");
     b.run(&["load", "y.dm", "--bulk", "--no-overwrite"]).fails(2, "cannot be used with");
 

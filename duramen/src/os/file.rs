@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -28,7 +28,13 @@ const PARTS_MAX: usize = 1024;
 
 /// Wraps an [`io::Error`] with what was attempted on which file.
 pub(crate) fn failed(op: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    move |source| Error::File { op, path: path.to_path_buf(), source }
+    move |source| Error::File { op, path: as_known(path), source }
+}
+
+/// The name of a file that is found by its descriptor, as people know it.
+fn as_known(path: &Path) -> PathBuf {
+    let known = path.starts_with("/proc/self/fd").then(|| std::fs::read_link(path).ok()).flatten();
+    known.unwrap_or_else(|| path.to_path_buf())
 }
 
 /// The last descriptor of a standard stream.
@@ -366,6 +372,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn errors_name_what_is_found_by_its_descriptor_as_people_know_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = File::open(directory.path()).unwrap();
+        let path = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
+        let error = failed("write in", &path)(io::ErrorKind::StorageFull.into());
+        assert!(error.to_string().contains(&*directory.path().to_string_lossy()), "{error}");
+    }
 
     #[test]
     fn where_a_directory_cannot_be_flushed_its_filesystem_is() {
