@@ -35,6 +35,7 @@ mod searching;
 mod several;
 mod sorting;
 mod structure;
+mod suffixes;
 mod together;
 mod two_programs;
 mod waiting;
