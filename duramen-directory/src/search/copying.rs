@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use duramen::Snapshot;
 use duramen_ldap::Payload;
-use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::{Element, List, Writer};
 use duramen_ldap::control::{SyncDone, SyncInfo, SyncRequest, SyncState, SyncStateValue};
 use duramen_ldap::filter::{Filter, Node};
@@ -23,6 +22,7 @@ use roaring::RoaringBitmap;
 use super::begin::{Beginning, Found, Purpose};
 use super::cookie::{self, Said};
 use super::course::{self, Departure, Told};
+use super::passing;
 use super::select::{Picker, Selection};
 use super::several::{self, Had, Known};
 use super::sharing::{self, Asker, Word};
@@ -85,6 +85,8 @@ pub(super) struct Copying {
     leaving: Vec<(Id, Uuid, Option<String>)>,
     /// Below which an entry has a name of its own for a while.
     aside: Option<String>,
+    /// It has had another name, or place.
+    is_renamed: bool,
     /// Whether the cookie has been sent with an entry.
     is_said: bool,
     /// What follows has nothing behind it.
@@ -329,6 +331,7 @@ impl Copying {
             count: 0,
             leaving: Vec::new(),
             aside: None,
+            is_renamed: false,
             is_said: false,
             is_last: false,
             is_early: false,
@@ -408,20 +411,33 @@ impl Copying {
             }
             return Ok(());
         }
+        let pieces = Picker::new(view, selection).pick(picked)?;
+        if self.may_lose_values(view) {
+            let is_last = std::mem::take(&mut self.is_last);
+            let control = self.control_of(view.id, uuid, sink);
+            sink.entry(view.name, &[&passing::before(schema, &pieces.concat())], List::trusted(&control));
+            self.is_last = is_last;
+        }
         let mut control = self.control_of(view.id, uuid, sink);
         if let Some(Word::Beside(value)) = &word {
             control.extend(sharing::control(value));
         }
-        let pieces = Picker::new(view, selection).pick(picked)?;
         match &self.aside {
             None => sink.entry(view.name, &pieces, List::trusted(&control)),
             Some(above) => {
                 let name = format!("moving {}", uuid::Uuid::from_bytes(uuid));
-                let attributes = renamed(schema, &pieces.concat(), &name);
+                let attributes = passing::named(schema, &pieces.concat(), &name);
                 sink.entry(&format!("cn={name},{above}"), &[&attributes], List::trusted(&control));
             }
         }
         Ok(())
+    }
+
+    /// Whether a client may lose a value that an entry has kept from an earlier name. slapd takes that for deleted with the name where
+    /// the attribute stands in another place than in its copy, whatever is said of it; if it hears of the entry again, it has it.
+    fn may_lose_values(&self, view: &View<'_, '_>) -> bool {
+        let may_be_renamed = self.is_renamed || matches!(self.phase, Phase::Present(Some(_)));
+        may_be_renamed && self.asker.is_none() && self.aside.is_none() && passing::has_kept_values(view)
     }
 
     /// Gives a reference out.
@@ -550,37 +566,6 @@ impl Copying {
     }
 }
 
-/// Attributes of an entry whose name is `cn=name` for a while. Its number is the one before: the entry comes again with its own.
-fn renamed(schema: &Schema, attributes: &[u8], name: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut writer = Writer::new(&mut out);
-    let mut has_name = false;
-    let attributes: List<'_, Attribute<'_>> = List::trusted(attributes);
-    for attribute in attributes {
-        let is = |id| schema.find(attribute.description).is_some_and(|found| found.id == id);
-        let (mut values, mut changed) = (Vec::new(), Vec::new());
-        if attribute.description.eq_ignore_ascii_case("cn") {
-            has_name = true;
-            changed.extend(attribute.values.iter().chain([name.as_bytes()]).map(<[u8]>::to_vec));
-        } else if is(schema.known().entry_csn) {
-            let before = attribute.values.iter().next().and_then(Moment::of_csn);
-            changed.extend(before.map(|number| Moment(number.0.saturating_sub(1)).csn().to_vec()));
-        }
-        if changed.is_empty() {
-            attribute.write(&mut writer);
-        } else {
-            let values = List::build(&mut values, changed.iter().map(Vec::as_slice));
-            Attribute { values, ..attribute }.write(&mut writer);
-        }
-    }
-    if !has_name {
-        let mut values = Vec::new();
-        let values = List::build(&mut values, [name.as_bytes()]);
-        Attribute { description: "cn", values }.write(&mut writer);
-    }
-    out
-}
-
 impl Search {
     /// Whether the client wants to hear what changes once it has been told all there is.
     pub fn is_persistent(&self) -> bool {
@@ -638,6 +623,11 @@ impl<'r> Run<'r> {
                 Told::Entry(id, state) => {
                     copying.state = *state;
                     self.changed(*id, sink)?;
+                }
+                Told::Renamed(id) => {
+                    (copying.state, copying.is_renamed) = (SyncState::Modify, true);
+                    self.changed(*id, sink)?;
+                    self.copying.iter_mut().for_each(|copying| copying.is_renamed = false);
                 }
             }
             *self.next += 1;

@@ -25,6 +25,8 @@ use crate::tables::{Id, Tables, read_id};
 pub(super) enum Told {
     /// As it is; a client that has not had it hears that it has come.
     Entry(Id, SyncState),
+    /// The same of one that has come to another name, or another place.
+    Renamed(Id),
     /// As it is, but for its name, which is one of its own for a while.
     Aside(Id),
     /// That it is gone.
@@ -46,7 +48,7 @@ pub(super) struct Departure {
 impl Told {
     pub fn id(&self) -> Id {
         match self {
-            Told::Entry(id, _) | Told::Aside(id) | Told::Gone(id, ..) => *id,
+            Told::Entry(id, _) | Told::Renamed(id) | Told::Aside(id) | Told::Gone(id, ..) => *id,
         }
     }
 }
@@ -383,8 +385,11 @@ impl<'c> Course<'c> {
             }
             return Ok(());
         }
-        let is_new = net.is_some_and(|net| net.is_new);
-        self.told.push(Told::Entry(id, if is_new { SyncState::Add } else { SyncState::Modify }));
+        self.told.push(match net {
+            Some(net) if net.is_new => Told::Entry(id, SyncState::Add),
+            Some(net) if net.is_renamed => Told::Renamed(id),
+            _ => Told::Entry(id, SyncState::Modify),
+        });
         if self.with_below.contains(&id) {
             let mut below = self.subtree(id)?;
             // Others have yet to be told of.

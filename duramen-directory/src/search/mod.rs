@@ -13,6 +13,7 @@ pub(crate) mod lists;
 mod members;
 mod order;
 mod page;
+mod passing;
 mod portion;
 mod scope;
 mod select;

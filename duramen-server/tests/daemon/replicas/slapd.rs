@@ -49,6 +49,37 @@ fn consumers_of_both_types_follow_what_happens_and_what_has_happened_while_they_
     }
 }
 
+/// It takes a kept value for deleted where the attribute stands in another place than in its own copy, as behind a rename that
+/// left nothing of it.
+#[test]
+fn consumers_have_values_that_are_kept_from_earlier_names() {
+    let provider = filled("");
+    let renamed = |old: &str, new: &str, deletes: u8| {
+        let base = "ou=people,dc=example,dc=com";
+        format!("dn: {old},{base}\nchangetype: modrdn\nnewrdn: {new}\ndeleteoldrdn: {deletes}\n\n")
+    };
+    let mut consumers = KINDS.map(|kind| Consumer::of(provider.port, kind, ""));
+    for consumer in &mut consumers {
+        consumer.start();
+        consumer.wait_for(&provider.url());
+    }
+    let change_and_wait = |ldif: &str| {
+        change_all(&provider.url(), ldif);
+        consumers.iter().for_each(|consumer| consumer.wait_for(&provider.url()));
+    };
+    change_and_wait(&renamed("uid=u1", "uid=a1", 1));
+    change_and_wait(&renamed("uid=a1", "uid=b1", 0));
+    change_and_wait(&renamed("uid=b1", "uid=c1", 0));
+    consumers.iter_mut().for_each(Consumer::stop);
+    change_all(&provider.url(), &format!("{}{}", renamed("uid=u2", "uid=a2", 1), renamed("uid=c1", "uid=d1", 0)));
+    change_all(&provider.url(), &renamed("uid=a2", "uid=b2", 0));
+    for consumer in &mut consumers {
+        consumer.start();
+        consumer.wait_for(&provider.url());
+    }
+    assert_eq!(said(&mut search(&consumers[0].url(), &["(uid=b2)", "uid"]), 0).matches("uid: ").count(), 2);
+}
+
 #[test]
 fn consumers_have_subentries_too() {
     let provider = filled("");
