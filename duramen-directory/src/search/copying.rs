@@ -22,6 +22,7 @@ use roaring::RoaringBitmap;
 use super::begin::{Beginning, Found, Purpose};
 use super::cookie::{self, Said};
 use super::course::{self, Departure, Told};
+use super::elsewhere;
 use super::passing;
 use super::select::{Picker, Selection};
 use super::several::{self, Had, Known};
@@ -218,7 +219,7 @@ impl Beginning<'_> {
                 }
                 standing.check_whole(&self.scene.tables)?;
                 let changes = self.changes(number)?;
-                self.tell_changes(found, &mut copying, &changes, skipped)?;
+                self.tell_changes(found, &mut copying, changes, skipped)?;
                 // The limits of searches are about what was there.
                 found.options.entries_max = u32::MAX;
                 found.options.examined_max = u64::MAX;
@@ -271,7 +272,7 @@ impl Beginning<'_> {
         if self.moves_base(found.area.base, &changes)? {
             return Ok(());
         }
-        self.tell_changes(found, copying, &changes, &HashMap::new())
+        self.tell_changes(found, copying, changes, &HashMap::new())
     }
 
     /// Whether entries come into sight, or go, by their own changes only.
@@ -297,12 +298,13 @@ impl Beginning<'_> {
         &self,
         found: &mut Found,
         copying: &mut Copying,
-        changes: &[Change],
+        changes: Vec<Change>,
         skipped: &HashMap<Id, Moment>,
     ) -> Result<()> {
         copying.phase = Phase::Delete;
         let with_below = !self.is_plain(found);
-        let told = course::course(&self.state.schema, &self.scene.tables, changes, skipped, with_below)?;
+        let changes = elsewhere::left_out(self.state, &self.scene.tables, found.area.base, changes)?;
+        let told = course::course(&self.state.schema, &self.scene.tables, &changes, skipped, with_below)?;
         (found.job, found.rest, found.exact) = (Job::Told(told), None, false);
         Ok(())
     }
@@ -589,6 +591,7 @@ impl<'r> Run<'r> {
     /// Tells what has changed.
     pub(super) fn told(&mut self, told: &[Told], sink: &mut dyn Sink) -> Result<Option<bool>> {
         while let Some(one) = told.get(*self.next as usize) {
+            let is_anothers = self.is_anothers(one)?;
             let Some(copying) = &mut self.copying else { return Ok(Some(false)) };
             // Who leaves does so together, as far as that is not too much.
             if sink.is_full() && (copying.leaving.is_empty() || copying.leaving.len() >= TOGETHER) {
@@ -601,6 +604,7 @@ impl<'r> Run<'r> {
                     copying.gone_shared(&self.scene.tables, &departure.gone, sink)?;
                 }
                 Told::Aside(_) if copying.asker.is_some() => {}
+                Told::Gone(..) if is_anothers => {}
                 Told::Gone(id, Departure { gone, below, is_young, is_bare }) => {
                     copying.leave(sink);
                     // slapd takes no entry of a list away that is newer than what its copy is as of, but for a list with a cookie;
@@ -648,6 +652,9 @@ impl<'r> Run<'r> {
         }
         let entry = Entry::parse(bytes).ok_or_else(|| damaged(format_args!("entry {id}")))?;
         let Some(uuid) = uuid_of(&self.scene.state.schema, &entry) else { return Ok(()) };
+        if self.has_another(&uuid, Some(id))? {
+            return Ok(());
+        }
         let name = match self.scene.plan.reads_everything() {
             true => Some(self.scene.name_of(id, &entry)?),
             false => None,

@@ -9,6 +9,7 @@ mod cookie;
 mod copying;
 mod course;
 mod dereference;
+mod elsewhere;
 pub(crate) mod lists;
 mod members;
 mod order;

@@ -80,7 +80,7 @@ impl Said {
         }
     }
 
-    fn heard(&self) -> Heard<'_> {
+    pub fn heard(&self) -> Heard<'_> {
         match self {
             Said::Entry(name, attributes, value) => {
                 let entry = SearchEntry { name, attributes: List::trusted(attributes) };

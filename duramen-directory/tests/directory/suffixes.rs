@@ -1,6 +1,7 @@
 //! Copies of several suffixes in one directory: each is one by itself, whatever is told of others.
 
-use duramen_directory::{Config, CopyOf, Directory, Requester, Standing};
+use duramen_directory::{Config, CopyOf, Directory, Heard, Requester, Standing};
+use duramen_ldap::control::SyncInfo;
 use duramen_ldap::message::ChangeKind::Replace;
 use duramen_ldap::oid::control as oid;
 
@@ -76,8 +77,8 @@ fn each_of_several_suffixes_that_are_copied_has_what_is_below_it_whatever_happen
     assert_up(0);
 }
 
-#[test]
-fn entries_of_two_suffixes_may_have_one_identifier_where_their_providers_have_it_so() {
+/// Two directories, each with an entry with the same identifier, one below the one suffix and one below the other.
+fn with_one_identifier() -> (Sample, Sample, String) {
     let [one, other] = [of_two_suffixes(false), of_two_suffixes(false)];
     one.load(&format!(
         "dn: {BASE}\nobjectClass: domain\ndc: example\n\ndn: ou=u,{BASE}\nobjectClass: organizationalUnit\n"
@@ -88,6 +89,12 @@ fn entries_of_two_suffixes_may_have_one_identifier_where_their_providers_have_it
         &[("objectClass", vec![b"organizationalUnit"]), ("entryUUID", vec![identifier.as_bytes()])];
     let relax = control(oid::RELAX);
     other.add_as(&Requester::internal(), &format!("ou=u,{OTHER}"), same, &[relax]).unwrap();
+    (one, other, identifier)
+}
+
+#[test]
+fn entries_of_two_suffixes_may_have_one_identifier_where_their_providers_have_it_so() {
+    let (one, other, identifier) = with_one_identifier();
     let copy = of_two_suffixes(true);
     bring_up(&copy, &one, BASE);
     bring_up(&copy, &other, OTHER);
@@ -100,6 +107,66 @@ fn entries_of_two_suffixes_may_have_one_identifier_where_their_providers_have_it
     one.delete(&format!("ou=u,{BASE}"), &[]).unwrap();
     bring_up(&copy, &one, BASE);
     assert_eq!(([found(BASE), found(OTHER)], problems(&copy)), ([0, 1], vec![]));
+}
+
+#[test]
+fn what_becomes_of_an_entry_of_another_suffix_is_nothing_to_one_with_the_same_identifier() {
+    let (one, other, identifier) = with_one_identifier();
+    let (copy, behind) = (of_two_suffixes(true), of_two_suffixes(true));
+    let (own, others) = (format!("ou=u,{BASE}"), format!("ou=u,{OTHER}"));
+    // Which of both the copy behind the copy has. It hears of what was changed since it knew all of its suffix.
+    let follow = || {
+        one.modify(BASE, &[(Replace, "description", &["changed"])]).unwrap();
+        bring_up(&copy, &one, BASE);
+        bring_up(&copy, &other, OTHER);
+        bring_up(&behind, &copy, BASE);
+        bring_up(&behind, &copy, OTHER);
+        assert_eq!(of_both(&behind), of_both(&copy));
+        let filter = format!("(entryUUID={identifier})");
+        [BASE, OTHER].map(|base| behind.search(base, &filter, &Ask::default()).unwrap().entries.len())
+    };
+    assert_eq!(follow(), [1, 1]);
+    other.modify(&others, &[(Replace, "description", &["changed"])]).unwrap();
+    assert_eq!(follow(), [1, 1], "the other one was changed");
+    other.rename(&others, "ou=v", true, None).unwrap();
+    assert_eq!(follow(), [1, 1], "the other one was renamed");
+    other.rename(&format!("ou=v,{OTHER}"), "ou=w", true, None).unwrap();
+    bring_up(&copy, &other, OTHER);
+    other.delete(&format!("ou=w,{OTHER}"), &[]).unwrap();
+    assert_eq!(follow(), [1, 0], "the other one was renamed and deleted");
+    one.delete(&own, &[]).unwrap();
+    assert_eq!(follow(), [0, 0]);
+    assert_eq!([problems(&copy), problems(&behind)], [[""; 0], [""; 0]]);
+}
+
+#[test]
+fn who_has_a_copy_of_a_suffix_hears_nothing_of_what_was_never_below_it() {
+    let provider = of_two_suffixes(false);
+    provider.load(&format!("dn: {BASE}\nobjectClass: domain\ndc: example\n"));
+    provider.load(&format!("dn: {OTHER}\nobjectClass: organization\no: other\n"));
+    let unit: &[(&str, Vec<&[u8]>)] = &[("objectClass", vec![b"organizationalUnit"])];
+    provider.add(&format!("ou=gone,{OTHER}"), unit).unwrap();
+    let cookie = |said: &[Said]| format!("rid=001,csn={}", said.iter().filter_map(Said::cookie).next_back().unwrap());
+    let (said, mut standing) = ask_below(&provider, BASE, b"");
+    let before = cookie(&said);
+    provider.add(&format!("ou=u,{OTHER}"), unit).unwrap();
+    provider.modify(OTHER, &[(Replace, "description", &["changed"])]).unwrap();
+    provider.delete(&format!("ou=gone,{OTHER}"), &[]).unwrap();
+    // Only with which cookie to go on.
+    for said in [ask_below(&provider, BASE, before.as_bytes()).0, hear(standing.as_mut().unwrap())] {
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(cookie(&said) > before);
+    }
+    // What is moved from one to the other was.
+    provider.rename(&format!("ou=u,{OTHER}"), "ou=u", true, Some(BASE)).unwrap();
+    let between = cookie(&ask_below(&provider, BASE, before.as_bytes()).0);
+    provider.rename(&format!("ou=u,{BASE}"), "ou=u", true, Some(OTHER)).unwrap();
+    let (said, _) = ask_below(&provider, BASE, between.as_bytes());
+    assert_eq!(
+        said.iter().filter(|said| matches!(said.heard(), Heard::Info(SyncInfo::IdSet { deletes: true, .. }))).count(),
+        1,
+        "{said:?}"
+    );
 }
 
 #[test]
