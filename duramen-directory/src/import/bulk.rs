@@ -1,12 +1,12 @@
 //! An import into an empty directory: tables loaded as a whole.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::io::BufRead;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use duramen::BulkOptions;
+use duramen::{BulkOptions, Table};
 use duramen_ldap::message::ResultCode;
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ use super::{
     set_parent,
 };
 use crate::failure::{Failure, Result};
-use crate::index::{CONTAINER_BITS, Extractor, Kind, Reach, Windows, encode, equal, shared};
+use crate::index::{CONTAINER_BITS, Extractor, Kind, Reach, Set, Windows, encode, equal, shared};
 use crate::inner::Inner;
 use crate::names::{self, child_key, child_value};
 use crate::reindex::{Postings, collect};
@@ -60,14 +60,14 @@ pub(super) fn run(
     Ok(imported)
 }
 
-/// That no two entries have one entryUUID. Told is the first that has that of one before it.
+/// That no two entries below one suffix have one entryUUID. Told is the first that has that of one before it.
 fn unlike_each_other(inner: &Inner, known: AttributeId, file: &str, lines: &Lines) -> Result<(), ImportError> {
     let snapshot = inner.db.read()?;
     let tables = Tables::Snapshot(&snapshot);
-    let index = tables.index()?;
+    let (index, entries) = (tables.index()?, tables.entry()?);
     let mut first: Option<(Id, Uuid)> = None;
     shared(&index, known, &mut |value| {
-        let second = equal(&index, known, value, &Reach::all())?.iter().nth(1);
+        let second = second_below_one(&entries, &equal(&index, known, value, &Reach::all())?)?;
         let identifier = Uuid::from_slice(value).unwrap_or_default();
         if let Some(id) = second.filter(|id| first.is_none_or(|(other, _)| *id < other)) {
             first = Some((id, identifier));
@@ -75,9 +75,20 @@ fn unlike_each_other(inner: &Inner, known: AttributeId, file: &str, lines: &Line
         Ok(())
     })?;
     let Some((id, identifier)) = first else { return Ok(()) };
-    let name = names::name_of(&tables.entry()?, id)?;
+    let name = names::name_of(&entries, id)?;
     let what = same_identifier(&name, identifier).to_string();
     Err(ImportProblem { file: file.to_string(), line: lines.line(id), what }.into())
+}
+
+/// The first of some entries that is below the same suffix as one before it.
+fn second_below_one(entries: &Table<'_>, ids: &Set) -> Result<Option<Id>> {
+    let mut tops = HashSet::new();
+    for id in ids.iter() {
+        if !tops.insert(names::top(entries, id)?) {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
 }
 
 /// What is known of the entries that were taken.

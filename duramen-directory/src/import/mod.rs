@@ -24,6 +24,7 @@ use uuid::Uuid;
 use crate::failure::{Failure, Result};
 use crate::history;
 use crate::inner::Inner;
+use crate::names::{self, Suffix};
 use crate::schema::Schema;
 use crate::tables::{ENTRY, INDEX, NAME, VALUE, WAITING};
 use crate::update::same_identifier;
@@ -231,12 +232,12 @@ impl<F: FnMut(Prepared) -> Result<Taken, ImportError>> Taker for F {
     }
 }
 
-/// Who sees to it that no two entries of the text have one entryUUID.
+/// Who sees to it that no two entries of the text below one suffix have one entryUUID.
 enum Identifiers {
     /// Whoever takes them.
     Taker,
-    /// Those that entries had in the text are remembered: some dozen bytes each.
-    Memory(HashSet<Uuid>),
+    /// Those that entries had in the text are remembered, with which of the suffixes they were below: some dozen bytes each.
+    Memory(HashSet<(Uuid, usize)>),
 }
 
 /// Reads text and makes entries of it, on as many threads as pay; gives them in the order of the text, but none before
@@ -253,6 +254,7 @@ fn prepared(
     let mut run = Run {
         file,
         schema: &state.schema,
+        suffixes: &state.suffixes,
         options,
         imported: Imported::default(),
         early: HashMap::new(),
@@ -280,18 +282,17 @@ impl Identifiers {
         Identifiers::Memory(HashSet::new())
     }
 
-    /// That no entry that was taken has the same one.
-    fn check(&self, entry: &Prepared) -> Result<(), ImportError> {
-        let Identifiers::Memory(all) = self else { return Ok(()) };
-        match entry.identifier.filter(|identifier| all.contains(identifier)) {
-            Some(identifier) => Err(same_identifier(&entry.name, identifier).into()),
-            None => Ok(()),
-        }
+    /// That no entry that was taken has the same one; what is to be remembered once this one was.
+    fn check(&self, suffixes: &[Suffix], entry: &Prepared) -> Result<Option<(Uuid, usize)>, ImportError> {
+        let (Identifiers::Memory(all), Some(identifier)) = (self, entry.identifier) else { return Ok(None) };
+        let is_above = |suffix: &Suffix| names::below_suffix(&entry.name, &suffix.normalized).is_some();
+        let one = (identifier, suffixes.iter().position(is_above).unwrap_or(0));
+        if all.contains(&one) { Err(same_identifier(&entry.name, identifier).into()) } else { Ok(Some(one)) }
     }
 
-    fn note(&mut self, identifier: Option<Uuid>) {
+    fn note(&mut self, one: Option<(Uuid, usize)>) {
         if let Identifiers::Memory(all) = self {
-            all.extend(identifier);
+            all.extend(one);
         }
     }
 }
@@ -300,6 +301,7 @@ impl Identifiers {
 struct Run<'r> {
     file: &'r str,
     schema: &'r Schema,
+    suffixes: &'r [Suffix],
     options: ImportOptions,
     imported: Imported,
     /// Entries that came before their parent, by its name.
@@ -322,14 +324,14 @@ impl Run<'_> {
         let mut ready = vec![entry];
         while let Some(entry) = ready.pop() {
             let (line, children) = (entry.line, self.early.remove(&entry.name));
-            let identifier = entry.identifier;
-            match self.identifiers.check(&entry).and_then(|()| taker.take(entry)) {
-                Ok(Taken::Yes) => {
-                    self.identifiers.note(identifier);
+            let checked = self.identifiers.check(self.suffixes, &entry);
+            match checked.and_then(|one| Ok((taker.take(entry)?, one))) {
+                Ok((Taken::Yes, one)) => {
+                    self.identifiers.note(one);
                     self.imported.entries += 1;
                     ready.extend(children.into_iter().flatten().rev());
                 }
-                Ok(Taken::Early(entry)) => self.wait(entry, children),
+                Ok((Taken::Early(entry), _)) => self.wait(entry, children),
                 Err(ImportError::Directory(failure)) if is_of_record(&failure) => {
                     children.into_iter().flatten().for_each(|child| self.wait(child, None));
                     self.note(self.problem(line, failure.to_string()))?;

@@ -13,7 +13,7 @@ use crate::clock::Moment;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
 use crate::history::{self, Change, What};
-use crate::index::{Extractor, KeySet, merge_all};
+use crate::index::{Extractor, KeySet, Reach, equal, merge_all};
 use crate::inner::Inner;
 use crate::meta;
 use crate::names::{self, child_key};
@@ -176,13 +176,22 @@ fn is_copied(txn: &mut WriteTxn<'_>, name: &str) -> duramen::Result<bool> {
     Ok(false)
 }
 
-/// That no entry of the directory has the same entryUUID, as far as an index can tell.
+/// That no entry below the same suffix has the same entryUUID, as far as an index can tell.
 fn unlike_stored(state: &State, tables: &Tables<'_>, entry: &Prepared) -> Result<()> {
     let Some(identifier) = entry.identifier else { return Ok(()) };
-    match is_identifier_of_another(state, tables, identifier, None)? {
-        true => Err(same_identifier(&entry.name, identifier)),
-        false => Ok(()),
+    if !is_identifier_of_another(state, tables, identifier, None)? {
+        return Ok(());
     }
+    let Some(suffix) = names::suffix_of(&state.suffixes, &entry.name) else { return Ok(()) };
+    let Some(top) = names::find_entry(&tables.name()?, &state.suffixes, &suffix.normalized)? else { return Ok(()) };
+    let known = state.schema.known().entry_uuid;
+    let (all, entries) = (equal(&tables.index()?, known, identifier.as_bytes(), &Reach::all())?, tables.entry()?);
+    for id in all.iter() {
+        if names::is_within(&entries, id, top)? {
+            return Err(same_identifier(&entry.name, identifier));
+        }
+    }
+    Ok(())
 }
 
 /// Checks everything, and writes nothing.

@@ -1,6 +1,6 @@
 //! Copies of several suffixes in one directory: each is one by itself, whatever is told of others.
 
-use duramen_directory::{Config, CopyOf, Directory, Heard, Requester, Standing};
+use duramen_directory::{Config, CopyOf, Directory, Heard, ImportOptions, Requester, Standing};
 use duramen_ldap::control::SyncInfo;
 use duramen_ldap::message::ChangeKind::Replace;
 use duramen_ldap::oid::control as oid;
@@ -167,6 +167,47 @@ fn who_has_a_copy_of_a_suffix_hears_nothing_of_what_was_never_below_it() {
         1,
         "{said:?}"
     );
+}
+
+#[test]
+fn an_import_takes_one_identifier_below_each_of_several_suffixes_and_once_below_each() {
+    let unit = |name: &str| {
+        let identifier = "597ae2f6-16a6-1027-98f4-d28b5365dc14";
+        format!("\ndn: ou={name}\nobjectClass: organizationalUnit\nentryUUID: {identifier}\n")
+    };
+    let tops = format!("dn: {BASE}\nobjectClass: domain\n\ndn: {OTHER}\nobjectClass: organization\n");
+    let [own, others, more] = [BASE, OTHER, OTHER].map(|base| format!("u,{base}")).map(|name| unit(&name));
+    let more = more.replace("ou=u", "ou=v");
+    let options = [(false, false), (true, false), (false, true)].map(|(dry_run, skip_problems)| ImportOptions {
+        dry_run,
+        skip_problems,
+        ..ImportOptions::default()
+    });
+    for options in options {
+        let import = |sample: &Sample, text: &str, options| {
+            sample.directory.import("x.ldif", &mut text.as_bytes(), options, &mut |_| true)
+        };
+        // Table by table, or entry by entry.
+        let samples = [String::new(), tops.clone() + &own].map(|text| {
+            let sample = of_two_suffixes(false);
+            import(&sample, &text, ImportOptions::default()).unwrap();
+            sample
+        });
+        for (sample, text) in samples.iter().zip([format!("{tops}{own}{others}"), others.clone()]) {
+            let twice = import(sample, &format!("{text}{more}"), options);
+            if options.skip_problems {
+                assert_eq!(twice.unwrap().problems, 1, "{options:?}");
+            } else {
+                assert!(twice.unwrap_err().to_string().contains("ou=v,o=other: another entry has"), "{options:?}");
+                // What came before stays where there were entries already.
+                let _ = sample.delete(&format!("ou=u,{OTHER}"), &[]);
+                assert_eq!(import(sample, &text, options).unwrap().problems, 0, "{options:?}");
+            }
+            assert_eq!(problems(sample), [""; 0]);
+            let found = || sample.search(OTHER, "(ou=u)", &Ask::default()).unwrap().entries.len();
+            assert!(options.dry_run || found() == 1);
+        }
+    }
 }
 
 #[test]
