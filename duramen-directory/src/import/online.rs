@@ -20,7 +20,7 @@ use crate::names::{self, child_key};
 use crate::state::State;
 use crate::tables::{COPY, Id, Ids, Tables, read_id};
 use crate::update::structure::{self, Governing};
-use crate::update::{Batch, identifiers_are_indexed, is_identifier_of_another, same_identifier};
+use crate::update::{Batch, Draft, identifiers_are_indexed, is_identifier_of_another, same_identifier};
 
 /// Entries of one transaction, at most: there may be fewer where the text has to be waited for.
 const TOGETHER: u64 = 500;
@@ -130,6 +130,15 @@ fn add(
         let id: Id = last.and_then(|last| last.checked_add(1)).ok_or_else(|| damaged("table `entry`"))?;
         set_parent(&mut entry.bytes, parent);
         let mut batch = Batch::default();
+        if state.history > 0 {
+            let number = history::next(&tables.history()?, now)?;
+            batch.notes.kept = state.history;
+            batch.notes.changes.push(Change { number, nth: 0, id, what: What::Added });
+            batch.notes.foreign = Some(number).filter(|_| keeps_number(state, &entry.bytes, number));
+            if batch.notes.foreign.is_none() {
+                entry.bytes = numbered(state, &entry.bytes, number)?;
+            }
+        }
         let mut keys = KeySet::default();
         let mut extractor = Extractor::new(&state.schema, &state.kept);
         let mut keep = |key: &[u8]| keys.insert(key);
@@ -148,17 +157,26 @@ fn add(
         batch.put_name(key, id, entry.marks);
         batch.add_children(parent, 1);
         batch.put_entry(id, entry.bytes);
-        if state.history > 0 {
-            let number = history::next(&tables.history()?, now)?;
-            batch.notes.kept = state.history;
-            batch.notes.changes.push(Change { number, nth: 0, id, what: What::Added });
-            // Most texts say which number an entry has; nobody looks whether this one does.
-            batch.notes.foreign = Some(number);
-        }
         batch
     };
     batch.apply(txn, ids)?;
     Ok(None)
+}
+
+/// Whether an entry keeps the number that it came with: if it is later than that of its change. Whoever keeps a copy would pass over
+/// others (slapd does).
+fn keeps_number(state: &State, entry: &[u8], number: Moment) -> bool {
+    let known = state.schema.known().entry_csn;
+    let said = Entry::parse(entry).and_then(|entry| entry.of_type(known).next()?.values().iter().next());
+    said.is_some_and(|said| said > &number.csn()[..])
+}
+
+/// An entry with the number of its change.
+fn numbered(state: &State, entry: &[u8], number: Moment) -> Result<Vec<u8>> {
+    let entry = Entry::parse(entry).ok_or_else(|| damaged("the new entry"))?;
+    let (schema, mut draft) = (&state.schema, Draft::of(&entry));
+    draft.set(schema.attribute(schema.known().entry_csn), number.csn().to_vec());
+    draft.build(schema, entry.parent, entry.rdn(), entry.marks())
 }
 
 /// Whether a normalized name is in a copy of another server's entries, which that one has filled.

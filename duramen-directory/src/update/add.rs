@@ -53,9 +53,11 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
     }
     context.check_identifier(&draft, None, request.name)?;
     context.check_unique(&draft, None, |_| true)?;
-    let (who, stamp) = (context.requester_name(), context.stamp_of(draft.has(schema.known().entry_csn)));
-    if !context.takes_numbers() {
-        draft.set(schema.attribute(schema.known().entry_csn), context.csn(stamp.number).to_vec());
+    let (who, csn) = (context.requester_name(), schema.attribute(schema.known().entry_csn));
+    let keeps_number = context.keeps_number(&draft);
+    let stamp = context.stamp_of(keeps_number);
+    if !keeps_number && (draft.has(csn.id) || !context.takes_numbers()) {
+        draft.set(csn, context.csn(stamp.number).to_vec());
     }
     operational(schema, &mut draft, schema.class(structural), who, context.now, stamp.number)?;
     passwords::added(context, &mut draft)?;

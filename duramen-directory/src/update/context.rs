@@ -196,6 +196,13 @@ impl<'c> Context<'c> {
         self.scene.state.member.is_none()
     }
 
+    /// Whether an entry keeps the number that a request has given it: if nobody is told of changes, or none was told of that is not
+    /// before that number. Others who keep a copy would pass over the entry (slapd does).
+    pub fn keeps_number(&self, draft: &Draft<'_>) -> bool {
+        let is_later = |said: &[u8]| self.scene.state.history == 0 || said > &self.csn(self.number.get())[..];
+        self.takes_numbers() && draft.plain_values(self.schema().known().entry_csn).next().is_some_and(is_later)
+    }
+
     /// The number of a change: another one each time.
     fn next_number(&self) -> Moment {
         self.number.replace(Moment(self.number.get().0 + 1))
@@ -237,7 +244,11 @@ impl<'c> Context<'c> {
         };
         set(known.modifiers_name, self.requester_name().as_bytes().into());
         set(known.modify_timestamp, self.now.timestamp_bytes().to_vec().into());
-        if is_said(draft, known.entry_csn) && self.takes_numbers() { self.stamp_of(true) } else { self.renumber(draft) }
+        if is_said(draft, known.entry_csn) && self.keeps_number(draft) {
+            self.stamp_of(true)
+        } else {
+            self.renumber(draft)
+        }
     }
 
     /// The name that changes are written down under.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use duramen_directory::{Config, News, Peer, Progress, Requester, SchemaFile, Sink, Standing};
+use duramen_directory::{Config, ImportOptions, News, Peer, Progress, Requester, SchemaFile, Sink, Standing};
 use duramen_ldap::Payload;
 use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::List;
@@ -425,6 +425,52 @@ fn a_cookie_of_another_directory_is_refused_or_ends_in_all_content_rfc4533_3_1()
     let mut copy = Copy { cookie: b"rid=001,csn=20200101000000.000000Z#000000#000#000000".to_vec(), ..Copy::default() };
     copy.ask_as(&sample, &Requester::internal(), BASE, "(objectClass=*)", asked(b"", false)).unwrap();
     assert_eq!((copy.told, copy.named), (6, 0));
+}
+
+#[test]
+fn entries_that_come_with_earlier_numbers_than_copies_have_get_those_of_their_changes() {
+    let sample = keeping(1000);
+    sample.load(PEOPLE);
+    let csn = |name: &str| sample.read(name, &["entryCSN"]).values("entryCSN")[0].to_string();
+    let mut copy = Copy { most: usize::MAX, ..Copy::default() };
+    copy.ask(&sample, false).unwrap();
+    let (known, early) = (number(&sample), "20100101000000.000000Z#000000#000#000000");
+    let name = |first: &str| format!("cn={first},ou=Groups,dc=example,dc=com");
+    let relaxed = [control(oid::RELAX)];
+    let device: &[(&str, Vec<&[u8]>)] = &[("objectClass", vec![b"device"]), ("entryCSN", vec![early.as_bytes()])];
+    sample.add_as(&Requester::internal(), &name("added"), device, &relaxed).unwrap();
+    sample.modify_as(&Requester::internal(), JENSEN, &[(Replace, "entryCSN", &[early])], &relaxed).unwrap();
+    // Of an earlier form, too, and with values of their own.
+    let old = "20070101000000Z#000000#00#000000";
+    let members: String = (0..300).map(|n| format!("member: cn=m{n}\n")).collect();
+    let text = format!(
+        "dn: {}\nobjectClass: device\nentryCSN: {early}\n\ndn: {}\nobjectClass: groupOfNames\nentryCSN: {old}\n{members}\n\
+         dn: {}\nobjectClass: device\n",
+        name("one"),
+        name("two"),
+        name("three")
+    );
+    sample.directory.import("x.ldif", &mut text.as_bytes(), ImportOptions::default(), &mut |_| true).unwrap();
+    let numbers = ["added", "one", "two", "three"].map(|first| csn(&name(first)));
+    for number in numbers.iter().chain([&csn(JENSEN)]) {
+        assert!(*number > known, "who looks at numbers takes it: {number}");
+        assert_eq!(sample.found(&format!("(entryCSN={number})")).len(), 1);
+    }
+    assert!(numbers.is_sorted() && numbers[3] == number(&sample), "{numbers:?}");
+    assert_eq!(sample.found(&format!("(|(entryCSN={early})(entryCSN={old}))")).len(), 0);
+    assert_eq!(sample.read(&name("two"), &["member"]).values("member").len(), 300);
+    copy.ask(&sample, false).unwrap();
+    assert_eq!((copy.told, copy.named), (5, 0));
+    assert_same(&copy, &sample, "after an import");
+    assert_eq!(problems(&sample), [""; 0]);
+    // Where nobody is told what changes they stay as they are.
+    let alone = Sample::empty();
+    alone.load(PEOPLE);
+    alone.add_as(&Requester::internal(), &name("added"), device, &relaxed).unwrap();
+    alone.directory.import("x.ldif", &mut text.as_bytes(), ImportOptions::default(), &mut |_| true).unwrap();
+    let kept =
+        ["added", "one", "two"].map(|first| alone.read(&name(first), &["entryCSN"]).values("entryCSN")[0].to_string());
+    assert_eq!(kept, [early, early, old]);
 }
 
 #[test]

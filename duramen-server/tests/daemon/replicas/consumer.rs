@@ -197,9 +197,20 @@ pub fn change(url: &str, ldif: &str) {
 
 /// As [`change`], of changes that all have to be.
 pub fn change_all(url: &str, ldif: &str) {
+    change_with(url, &[], ldif);
+}
+
+/// As [`change_all`], with the relax control.
+pub fn change_relaxed(url: &str, ldif: &str) {
+    change_with(url, &["-e", "relax"], ldif);
+}
+
+fn change_with(url: &str, args: &[&str], ldif: &str) {
     let (name, password) = ADMINISTRATOR;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("changes.ldif");
     fs::write(&path, ldif).unwrap();
-    said(Command::new("ldapmodify").args(["-x", "-H", url, "-D", name, "-w", password, "-f"]).arg(&path), 0);
+    let mut command = Command::new("ldapmodify");
+    command.args(["-x", "-H", url, "-D", name, "-w", password]).args(args).arg("-f").arg(&path);
+    said(&mut command, 0);
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use duramen_directory::{Config, Directory, ImportOptions};
 
-use super::consumer::{Consumer, change, change_all, content, number, search};
+use super::consumer::{Consumer, change, change_all, change_relaxed, content, number, search};
 use super::{Provider, TOP, person};
 use crate::clients::said;
 
@@ -78,6 +78,38 @@ fn consumers_have_values_that_are_kept_from_earlier_names() {
         consumer.wait_for(&provider.url());
     }
     assert_eq!(said(&mut search(&consumers[0].url(), &["(uid=b2)", "uid"]), 0).matches("uid: ").count(), 2);
+}
+
+/// It passes over entries whose numbers are not later than the last that it has heard of, whenever they came.
+#[test]
+fn consumers_have_entries_that_came_with_earlier_numbers() {
+    let provider = filled("");
+    let mut consumers = KINDS.map(|kind| Consumer::of(provider.port, kind, ""));
+    for consumer in &mut consumers {
+        consumer.start();
+        consumer.wait_for(&provider.url());
+    }
+    let early = |name: &str| {
+        let entry = person(&format!("uid={name},ou=people,dc=example,dc=com"));
+        format!("{}\nentryCSN: 20100101000000.000000Z#000000#000#000000\n\n", entry.trim_end())
+    };
+    let bring = |first: &str| {
+        let directory = Directory::open(provider.daemon.path("data"), Config::default()).unwrap();
+        let text = early(&format!("{first}1")) + &early(&format!("{first}2"));
+        directory.import("early.ldif", &mut text.as_bytes(), ImportOptions::default(), &mut |_| true).unwrap();
+        drop(directory);
+        change_relaxed(&provider.url(), &early(&format!("{first}3")));
+    };
+    bring("followed");
+    for consumer in &mut consumers {
+        consumer.wait_for(&provider.url());
+        consumer.stop();
+    }
+    bring("stopped");
+    for consumer in &mut consumers {
+        consumer.start();
+        consumer.wait_for(&provider.url());
+    }
 }
 
 #[test]
