@@ -200,6 +200,19 @@ fn what_belongs_to_no_transaction_is_refused_rfc5805_2() {
 }
 
 #[test]
+fn what_a_transaction_keeps_is_limited_and_what_was_kept_can_be_made() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(1);
+    let (identifier, long) = (client.start(), "x".repeat(3 << 20));
+    let answers = [(); 6].map(|()| client.put_off(&identifier, &person(0), "description", &long));
+    assert_eq!(answers[..5], [ResultCode::SUCCESS; 5]);
+    assert_eq!(answers[5], ResultCode::ADMIN_LIMIT_EXCEEDED, "it would be more than 16 MiB");
+    assert_eq!(client.end(&identifier, true), (ResultCode::SUCCESS, None));
+    assert_eq!(client.has("(description=xxx*)"), 1);
+}
+
+#[test]
 fn a_transaction_is_carried_out_as_who_it_was_started_for_rfc5805_4_4() {
     let rules = "[access]\nrules = 'access to * by self write by * read'\n";
     let daemon = Daemon::start(tempfile::tempdir().unwrap(), &format!("{PLAIN}{rules}"));

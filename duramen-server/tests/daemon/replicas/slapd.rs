@@ -25,14 +25,20 @@ fn filled(more: &str) -> Provider {
     provider
 }
 
+/// Consumers of both types that have what the provider has.
+fn followers(provider: &Provider) -> [Consumer; 2] {
+    KINDS.map(|kind| {
+        let mut consumer = Consumer::of(provider.port, kind, "");
+        consumer.start();
+        consumer.wait_for(&provider.url());
+        consumer
+    })
+}
+
 #[test]
 fn consumers_of_both_types_follow_what_happens_and_what_has_happened_while_they_were_stopped() {
     let provider = filled("");
-    let mut consumers = KINDS.map(|kind| Consumer::of(provider.port, kind, ""));
-    for consumer in &mut consumers {
-        consumer.start();
-        consumer.wait_for(&provider.url());
-    }
+    let mut consumers = followers(&provider);
     change_all(&provider.url(), CHANGES);
     for consumer in &mut consumers {
         consumer.wait_for(&provider.url());
@@ -58,11 +64,7 @@ fn consumers_have_values_that_are_kept_from_earlier_names() {
         let base = "ou=people,dc=example,dc=com";
         format!("dn: {old},{base}\nchangetype: modrdn\nnewrdn: {new}\ndeleteoldrdn: {deletes}\n\n")
     };
-    let mut consumers = KINDS.map(|kind| Consumer::of(provider.port, kind, ""));
-    for consumer in &mut consumers {
-        consumer.start();
-        consumer.wait_for(&provider.url());
-    }
+    let mut consumers = followers(&provider);
     let change_and_wait = |ldif: &str| {
         change_all(&provider.url(), ldif);
         consumers.iter().for_each(|consumer| consumer.wait_for(&provider.url()));
@@ -84,11 +86,7 @@ fn consumers_have_values_that_are_kept_from_earlier_names() {
 #[test]
 fn consumers_have_entries_that_came_with_earlier_numbers() {
     let provider = filled("");
-    let mut consumers = KINDS.map(|kind| Consumer::of(provider.port, kind, ""));
-    for consumer in &mut consumers {
-        consumer.start();
-        consumer.wait_for(&provider.url());
-    }
+    let mut consumers = followers(&provider);
     let early = |name: &str| {
         let entry = person(&format!("uid={name},ou=people,dc=example,dc=com"));
         format!("{}\nentryCSN: 20100101000000.000000Z#000000#000#000000\n\n", entry.trim_end())
