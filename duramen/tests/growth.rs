@@ -2,7 +2,7 @@
 
 mod roles;
 
-use duramen::{Database, Durability, Result};
+use duramen::{Database, Durability, Result, Snapshot};
 use roles::Random;
 
 /// Long values that come and go, among them a log that only grows and a table of short entries that change.
@@ -45,5 +45,60 @@ fn what_relaxed_commits_left_is_free_for_who_waits_for_the_disk() -> Result<()> 
     drop(txn);
     let stats = db.stats()?;
     assert_eq!(stats.durable_txnid, db.read()?.txnid());
+    Ok(())
+}
+
+/// A day's entries come in while those of long ago go, whole leaves at a time.
+fn days_pass(db: &Database, days: std::ops::Range<u64>) -> Result<()> {
+    let (each, kept) = (1000, 20);
+    for day in days {
+        db.update(|txn| {
+            let mut events = txn.table("events")?;
+            (day * each..(day + 1) * each).try_for_each(|event| events.put(event.to_be_bytes(), [5; 100]))?;
+            events.delete_range(..(day.saturating_sub(kept) * each).to_be_bytes()).map(drop)
+        })?;
+    }
+    Ok(())
+}
+
+/// What the only reader keeps, who sees this much of the file.
+fn held_by_the_reader(db: &Database, reader: &Snapshot<'_>) -> Result<(u64, u64)> {
+    let readers = db.readers()?;
+    assert_eq!(readers.len(), 1);
+    Ok((readers[0].pages_held, reader.pages()))
+}
+
+#[test]
+fn a_parked_reader_does_not_hold_leaves_that_came_and_went_in_ranges_after_it() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    // Each commit flushes the data file, so that nothing has to be known of what older ones wrote for its proof.
+    let db = Database::options().without_log().open(dir.path().join("events.dm"))?;
+    days_pass(&db, 0..30)?;
+    let reader = db.read()?;
+    days_pass(&db, 30..100)?;
+    db.checkpoint()?;
+    let (held, seen) = held_by_the_reader(&db, &reader)?;
+    assert!(held <= seen, "{held} pages for a reader who sees {seen}");
+    assert_eq!(db.check(|_, _| {})?.findings, Vec::<String>::new());
+    Ok(())
+}
+
+#[test]
+fn a_parked_reader_does_not_hold_tables_that_were_made_and_dropped_after_it() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("rebuilt.dm"))?;
+    db.update(|txn| txn.table("other")?.put("a", "b"))?;
+    let reader = db.read()?;
+    for round in 0..20_u8 {
+        db.update(|txn| {
+            txn.drop_table("rebuilt")?;
+            let mut table = txn.table("rebuilt")?;
+            (0..5_000_u32).try_for_each(|n| table.put(n.to_be_bytes(), [round; 100]))
+        })?;
+    }
+    db.checkpoint()?;
+    let (held, seen) = held_by_the_reader(&db, &reader)?;
+    assert!(held <= seen, "{held} pages for a reader who sees {seen}");
+    assert_eq!(reader.table("other")?.get("a")?, Some(&b"b"[..]));
     Ok(())
 }

@@ -301,6 +301,23 @@ pub(super) fn release(work: &mut Work) -> Result<Vec<Txnid>> {
     Ok(live)
 }
 
+/// The oldest snapshot that somebody read when the transaction first asked, and may still read; the newest if nobody did. Who
+/// begins later reads that, or a newer one.
+pub(super) fn oldest_reader(work: &mut Work) -> Result<Txnid> {
+    if let Some(oldest) = work.oldest_reader {
+        return Ok(oldest);
+    }
+    let (store, writer) = work.store_and_writer()?;
+    let (seen, before) = (store.shared.newest(), writer.meta.txnid);
+    let mut live = Vec::new();
+    store.shared.collect_live(&mut live)?;
+    // Where they cannot be told all that is freed is kept, whatever its age.
+    live.extend(unregistered(store.file(), before)?.unwrap_or_default());
+    let oldest = live.into_iter().fold(seen, Txnid::min);
+    work.oldest_reader = Some(oldest);
+    Ok(oldest)
+}
+
 /// Returns the pages that the nesting level at work placed early and has replaced since, as if it had never taken them:
 /// nobody else has seen them, and the next pages may stand there.
 pub(super) fn take_back_replaced(work: &mut Work) -> Result<()> {

@@ -129,6 +129,8 @@ pub(crate) struct Work {
     /// What whoever listens is told once all of it is committed.
     pub said: Vec<u8>,
     late: Late,
+    /// See [`allocate::oldest_reader`].
+    pub oldest_reader: Option<Txnid>,
     /// Of its bulk loads, if it has made any.
     gate: OnceLock<Arc<Gate>>,
 }
@@ -216,6 +218,7 @@ impl Work {
             user: writer.meta.user,
             writer: Some(writer),
             late: Late::new(store.settings.late_checks),
+            oldest_reader: None,
             store,
         }
     }
@@ -601,12 +604,17 @@ impl PagesMut for Work {
     }
 
     fn free_unread(&mut self, child: Child, born_by: Option<Txnid>) -> Result<()> {
-        if child.is_dirty() || born_by.is_none_or(|birth| birth > self.base) {
+        let base = self.base;
+        let Some(born_by) = born_by.filter(|birth| !child.is_dirty() && *birth <= base) else {
             return self.free(child);
-        }
+        };
         self.check_freed(child)?;
-        let extent = Extent::new(child.pgno(), 1);
-        self.dirty.retired.push(Retired { extent, birth: Txnid(0), checksum: None });
+        // Whoever reads sees it, and no birth could tell more; unless somebody reads what may be older.
+        let is_seen = born_by <= allocate::oldest_reader(self)?;
+        let page = if is_seen { None } else { self.store.pager.page(child.pgno(), self.horizon).ok() };
+        // A damaged one may be of any age.
+        let birth = page.map_or(Txnid(0), page::birth).min(born_by);
+        self.dirty.retired.push(Retired { extent: Extent::new(child.pgno(), 1), birth, checksum: None });
         Ok(())
     }
 
