@@ -161,7 +161,7 @@ impl Ledger {
         }
         ledger.detours = ledger.space.retired_parts();
         ledger.space.index(meta.page_count);
-        ledger.detours += ledger.replay(meta.space.head, deltas, &meta.tail)?;
+        ledger.detours += ledger.replay(meta, deltas, &meta.tail)?;
         ledger.finish(pager, meta)?;
         Ok(ledger)
     }
@@ -203,7 +203,7 @@ impl Ledger {
         self.space.set_limit(Some(meta.page_count));
         // For what grew since.
         self.space.index(meta.page_count);
-        self.replay(meta.space.head, &deltas, unread)?;
+        self.replay(meta, &deltas, unread)?;
         self.finish(pager, meta)
     }
 
@@ -220,14 +220,17 @@ impl Ledger {
         Ok(())
     }
 
-    /// Applies the deltas of the chain with this head, and of the meta page's tail, that are newer than the ledger. How
-    /// many entries they have.
-    fn replay(&mut self, head: Pgno, deltas: &[u8], tail: &[u8]) -> Result<u64> {
+    /// Applies the deltas of the chain, and of the meta page's tail, that are newer than the ledger. How many entries they
+    /// have.
+    fn replay(&mut self, meta: &Meta, deltas: &[u8], tail: &[u8]) -> Result<u64> {
         let (mut replay, mut entries) = (Replay::new(&mut self.space), 0);
-        for (at, records) in [(head, deltas), (Pgno(0), tail)] {
+        for (at, records) in [(meta.space.head, deltas), (Pgno(0), tail)] {
             let mut rest = records;
             while !rest.is_empty() {
                 let delta = Delta::decode(&mut rest).map_err(|d| d.at(at))?;
+                if delta.txnid > meta.txnid {
+                    return Err(Damage("the space log has changes that no commit has made").at(at));
+                }
                 if delta.txnid > self.txnid {
                     replay.apply(&delta).map_err(|d| d.at(at))?;
                     entries += delta.entries();

@@ -153,9 +153,12 @@ fn reseal_with(path: &str, slots: std::ops::Range<usize>, at: usize, number: &[u
     let mut bytes = std::fs::read(path).unwrap();
     for slot in bytes.chunks_mut(4096).take(slots.end).skip(slots.start) {
         slot[at..at + number.len()].copy_from_slice(number);
-        let id = u64::from_le_bytes(slot[32..40].try_into().unwrap());
-        let sum = xxhash_rust::xxh3::xxh3_64_with_seed(&slot[..248], id);
-        slot[248..256].copy_from_slice(&sum.to_le_bytes());
+        let word = |at: usize| u64::from_le_bytes(slot[at..at + 8].try_into().unwrap());
+        let (id, tail) = (word(32), 256..256 + word(192) as usize);
+        for (range, at) in [(tail, 240), (0..248, 248)] {
+            let sum = xxhash_rust::xxh3::xxh3_64_with_seed(&slot[range], id);
+            slot[at..at + 8].copy_from_slice(&sum.to_le_bytes());
+        }
     }
     std::fs::write(path, bytes).unwrap();
 }
@@ -212,6 +215,45 @@ fn no_meta_page_is_written_behind_the_last_that_there_can_be() -> Result<()> {
         let found = if left == 0 { None } else { snapshot.table("counted")?.get("commits")? };
         assert_eq!(found.map(|found| u64::from(found[0]) + 1).unwrap_or_default(), left);
     }
+    Ok(())
+}
+
+/// Where the newest change of the free space begins in a tail of changes whose numbers take a byte or two.
+fn newest_delta(tail: &[u8]) -> usize {
+    let at = std::cell::Cell::new(0);
+    let number = || {
+        let bytes = &tail[at.get()..];
+        let len = if bytes[0] < 0x80 { 1 } else { 2 };
+        at.set(at.get() + len);
+        bytes[..len].iter().rev().fold(0, |number, byte| number << 7 | usize::from(byte & 0x7F))
+    };
+    let mut begin = 0;
+    while at.get() < tail.len() {
+        begin = at.get();
+        let _txnid_and_end = (number(), number());
+        for numbers in [2, 3, 2] {
+            (0..number() * numbers).for_each(|_| drop(number()));
+        }
+    }
+    begin
+}
+
+/// The next commit's own changes would be taken for known, and what it takes for free.
+#[test]
+fn a_change_of_the_free_space_that_no_commit_has_made_yet_is_damage() -> Result<()> {
+    let (_dir, path) = closed()?;
+    let bytes = fs::read(&path).unwrap();
+    let word = |slot: usize, at| u64::from_le_bytes(bytes[slot * 4096 + at..][..8].try_into().unwrap());
+    let newest = (0..4).max_by_key(|&slot| word(slot, 40)).unwrap();
+    let tail = &bytes[newest * 4096 + 256..][..word(newest, 192) as usize];
+    let at = newest_delta(tail);
+    assert_eq!(u64::from(tail[at]), word(newest, 48), "the newest commit's");
+    reseal_with(&path, newest..newest + 1, 256 + at, &[tail[at] + 1]);
+    let db = Database::open(&path)?;
+    assert!(!db.check(|_, _| {})?.is_clean());
+    let error = db.update(|txn| txn.table("t")?.put("a", "b")).expect_err("it is not known what is free");
+    assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+    assert_eq!(db.read()?.table("t")?.len(), 1000);
     Ok(())
 }
 
