@@ -301,6 +301,7 @@ fn spill(work: &mut Work) -> Result<()> {
     placer.output.finish(work)?;
     let left = placer.forget(work);
     give_back(work, &left)?;
+    work.look_at_length();
     tracing::debug!(pages = before - work.dirty.pages(), "spilled");
     Ok(())
 }

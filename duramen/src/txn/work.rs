@@ -223,6 +223,11 @@ impl Work {
         }
     }
 
+    /// Has the file read as its length asks for. Who only writes may be the only one who sees it grow.
+    pub(crate) fn look_at_length(&self) {
+        self.store.pager.file_has(self.horizon.page_count * self.store.pager.page_size as u64);
+    }
+
     /// Ends the transaction: forgets what is dirty and gives the write lock back.
     pub(crate) fn end(&mut self) {
         if let Some(writer) = self.leave() {

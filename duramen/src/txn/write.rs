@@ -59,7 +59,9 @@ impl WriteTxn<'static> {
 
     /// Goes on from what [`WriteTxn::commit_unlanded`] left.
     pub(crate) fn resume(store: &Arc<Store>, writer: Box<Writer>, durability: Durability) -> WriteTxn<'static> {
-        WriteTxn { work: Handle::Own(Box::new(Work::new(store.clone(), writer, durability))), level: 0 }
+        let work = Work::new(store.clone(), writer, durability);
+        work.look_at_length();
+        WriteTxn { work: Handle::Own(Box::new(work)), level: 0 }
     }
 
     /// Commits, but leaves it to the caller to wait for the log to be flushed, where that is what is left to do. The
@@ -460,5 +462,43 @@ impl Drop for WriteTxn<'_> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Database;
+
+    const MEMORY: u64 = 4 << 20;
+
+    fn open(budget: usize) -> (tempfile::TempDir, Database) {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Database::options().durability(Durability::Relaxed).file_memory(MEMORY).memory_budget(budget);
+        let db = options.open(dir.path().join("grows.dm")).unwrap();
+        (dir, db)
+    }
+
+    fn fill(txn: &mut WriteTxn<'_>) -> Result<()> {
+        let mut table = txn.table("t")?;
+        (0..MEMORY / 1000).try_for_each(|n| table.put(n.to_be_bytes(), [7; 1000]))
+    }
+
+    /// No reader looks for them.
+    #[test]
+    fn who_only_writes_sees_that_the_file_has_outgrown_the_memory() {
+        let (_dir, db) = open(1 << 30);
+        db.update(fill).unwrap();
+        assert!(db.store().pager.scarce().is_none(), "when it was opened it was short");
+        drop(db.begin_write().unwrap());
+        assert!(db.store().pager.scarce().is_some());
+    }
+
+    #[test]
+    fn a_transaction_larger_than_its_memory_sees_that_it_makes_the_file_outgrow_it() {
+        let (_dir, db) = open(1 << 20);
+        let mut txn = db.begin_write().unwrap();
+        fill(&mut txn).unwrap();
+        assert!(db.store().pager.scarce().is_some());
     }
 }
