@@ -35,13 +35,18 @@ pub(crate) fn run_of(stub: &[u8], page_size: usize) -> Option<Extent> {
 
 /// Asks for the children of a branch that are to be visited from the `i`-th on, a window at a time and one ahead.
 pub(crate) fn ask_for_children(advice: &Advice, branch: &Branch<'_>, i: usize) {
+    ask_among(advice, branch.len(), i, |i| branch.child(i).ok());
+}
+
+/// As [`ask_for_children`], of so many.
+pub(crate) fn ask_among(advice: &Advice, len: usize, i: usize, child: impl Fn(usize) -> Option<Child>) {
     let window = to_usize(advice.window_pages());
     if !i.is_multiple_of(window) {
         return;
     }
     let from = if i == 0 { 0 } else { i + window };
-    let to = branch.len().min(i + 2 * window);
-    let mut wanted = (from..to).filter_map(|i| branch.child(i).ok().and_then(page_of)).collect();
+    let to = len.min(i + 2 * window);
+    let mut wanted = (from..to).filter_map(|i| child(i).and_then(page_of)).collect();
     advice.ask(&mut wanted);
 }
 

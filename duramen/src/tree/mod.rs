@@ -116,6 +116,9 @@ pub(crate) trait PagesMut: Pages {
     /// As [`PagesMut::free`] for a page that need not be read: it was born no later than `born_by`.
     fn free_unread(&mut self, child: Child, born_by: Option<Txnid>) -> Result<()>;
 
+    /// Whether that reads the page all the same.
+    fn is_read_to_free(&mut self, born_by: Option<Txnid>) -> Result<bool>;
+
     /// A new changeable run of pages for a value of `bytes`, which begins with `content`; the rest is zeros.
     fn create_run(&mut self, bytes: u32, content: &[u8]) -> Result<Child>;
 

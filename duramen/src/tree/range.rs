@@ -10,6 +10,7 @@ use std::ops::Bound;
 
 use super::delete::{collapse_root, tidy};
 use super::insert::build;
+use super::lookahead;
 use super::{
     AnyLeaf, Pages, PagesMut, Path, Tree, at, below, blame, damaged, duplicates, expect_kind, open_branch, open_leaf,
     value,
@@ -202,7 +203,11 @@ impl<P: PagesMut> Pruner<'_, P> {
             let branch = open_branch(self.pages, child, level)?;
             let children: Vec<Child> = (0..branch.len()).map(|i| at(child, branch.child(i))).collect::<Result<_>>()?;
             let born = oldest_below(child, self.pages.page(child)?);
+            let are_read = level > 2 || self.pages.is_read_to_free(born)?;
             for (i, &page) in children.iter().enumerate() {
+                if let Some(advice) = self.pages.scarce().filter(|_| are_read) {
+                    lookahead::ask_among(advice, children.len(), i, |i| children.get(i).copied());
+                }
                 // The heads of young pages will be read.
                 children.get(i + AHEAD).into_iter().for_each(|ahead| self.pages.prefetch(*ahead));
                 self.drop_page(below(child, page)?, level - 1, born)?;

@@ -614,13 +614,18 @@ impl PagesMut for Work {
             return self.free(child);
         };
         self.check_freed(child)?;
-        // Whoever reads sees it, and no birth could tell more; unless somebody reads what may be older.
-        let is_seen = born_by <= allocate::oldest_reader(self)?;
-        let page = if is_seen { None } else { self.store.pager.page(child.pgno(), self.horizon).ok() };
+        let is_read = self.is_read_to_free(Some(born_by))?;
+        let page = if is_read { self.store.pager.page(child.pgno(), self.horizon).ok() } else { None };
         // A damaged one may be of any age.
         let birth = page.map_or(Txnid(0), page::birth).min(born_by);
         self.dirty.retired.push(Retired { extent: Extent::new(child.pgno(), 1), birth, checksum: None });
         Ok(())
+    }
+
+    fn is_read_to_free(&mut self, born_by: Option<Txnid>) -> Result<bool> {
+        let Some(born_by) = born_by.filter(|birth| *birth <= self.base) else { return Ok(true) };
+        // Else whoever reads sees it, and no birth could tell more.
+        Ok(born_by > allocate::oldest_reader(self)?)
     }
 
     fn create_run(&mut self, bytes: u32, content: &[u8]) -> Result<Child> {
