@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread, ThreadId};
 use std::time::Duration;
 
-use duramen::{Database, Durability, Error, Medium, MediumLayer, Result, Submitted, WriteTxn};
+use duramen::{BulkOptions, Database, Durability, Error, Medium, MediumLayer, Result, Submitted, WriteTxn};
 
 /// Counts flushes, and fails them when told to.
 #[derive(Default)]
@@ -527,4 +527,45 @@ fn a_group_is_as_durable_as_the_most_careful_of_its_changes_wants() -> Result<()
         assert_eq!(commits_durably(usual, [first, second], false)?, wanted, "{what}");
     }
     Ok(())
+}
+
+/// All ways to wait for a write transaction in a closure that has one; what came of each.
+fn waits_within(db: &Database) -> [Result<()>; 5] {
+    [
+        db.update(|_| Ok(())),
+        db.submit(|_| Ok(())),
+        db.begin_write().map(drop),
+        db.checkpoint(),
+        db.bulk_load("t", BulkOptions::new()).map(drop),
+    ]
+}
+
+fn assert_refused(waits: &[Result<()>; 5]) {
+    assert!(waits.iter().all(|wait| matches!(wait, Err(Error::Usage { .. }))), "{waits:?}");
+}
+
+#[test]
+fn a_closure_that_would_wait_for_its_own_transaction_is_told_so() {
+    let (done, is_done) = mpsc::channel();
+    thread::spawn(move || {
+        let dir = tempfile::tempdir().unwrap();
+        let open = |name: &str| Database::open(dir.path().join(name)).unwrap();
+        let (db, other) = (open("it.dm"), open("other.dm"));
+        let within = db.clone();
+        assert_refused(&db.submit(move |_| Ok(waits_within(&within))).unwrap());
+        let within = db.clone();
+        assert_refused(&wait_for(db.submit_async(move |_| Ok(waits_within(&within)))).unwrap());
+        db.update(|txn| {
+            assert_refused(&waits_within(&db));
+            assert!(waits_within(&other).iter().all(Result::is_ok), "another database");
+            txn.table("t")?.put("a", "b")
+        })
+        .unwrap();
+        let panics = || db.update(|_| -> Result<()> { std::panic::resume_unwind(Box::new(())) });
+        let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
+        assert!(failed.is_err());
+        assert!(waits_within(&db)[..4].iter().all(Result::is_ok), "no closure any more");
+        done.send(()).unwrap();
+    });
+    is_done.recv_timeout(Duration::from_mins(1)).expect("nobody waits");
 }

@@ -2,6 +2,7 @@
 
 mod compact;
 mod helper;
+mod inside;
 mod options;
 mod queue;
 mod submit;
@@ -120,14 +121,16 @@ impl Database {
     }
 
     /// Runs a closure in a write transaction and commits it if the closure returns `Ok`. Waits for other writers as
-    /// the options say: for ever, if this thread has another write transaction under way, in the closure above all.
+    /// the options say: for ever, if this thread has another write transaction under way, which is not a closure's.
     ///
     /// # Errors
-    /// Whatever the closure returns ([`Error::other`] for errors of your own), or the commit. Nothing remains of the
+    /// [`Error::Usage`] in a closure that changes the database itself, which it would wait for. Whatever the closure returns ([`Error::other`] for errors of your own), or the commit. Nothing remains of the
     /// transaction then.
     pub fn update<R>(&self, change: impl FnOnce(&mut WriteTxn<'_>) -> Result<R>) -> Result<R> {
         let mut txn = self.begin_write()?;
+        let inside = inside::enter(self.store.shared.id());
         let value = change(&mut txn)?;
+        drop(inside);
         txn.commit()?;
         Ok(value)
     }
@@ -135,9 +138,16 @@ impl Database {
     /// Begins the one write transaction. Waits for other writers as the options say, those of this thread too.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`]; [`Error::Busy`] if the options limit the wait; [`Error::Poisoned`].
+    /// [`Error::ReadOnly`]; [`Error::Busy`] if the options limit the wait; [`Error::Poisoned`]; [`Error::Usage`] as for
+    /// [`Database::update`].
     pub fn begin_write(&self) -> Result<WriteTxn<'static>> {
+        self.check_wait()?;
         WriteTxn::begin(&self.store, self.store.settings.wait, self.store.settings.durability)
+    }
+
+    /// Refuses to wait for ever for what cannot end meanwhile.
+    fn check_wait(&self) -> Result<()> {
+        if matches!(self.store.settings.wait, Wait::Forever) { inside::check(self.store.shared.id()) } else { Ok(()) }
     }
 
     /// Begins the write transaction if there is no other; [`Error::Busy`] otherwise.
@@ -206,6 +216,7 @@ impl Database {
     /// # Errors
     /// As [`Database::begin_write`], and what the flush meets.
     pub fn checkpoint(&self) -> Result<()> {
+        self.check_wait()?;
         self.store.checkpoint(self.store.settings.wait)
     }
 

@@ -23,6 +23,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::Database;
+use super::inside;
 use super::queue::{Baton, Entry, Guarded, Share, Ticket, lock};
 use crate::error::{Error, Result};
 use crate::store::landing::Landing;
@@ -181,8 +182,8 @@ impl<T> std::fmt::Debug for Submitted<T> {
 impl Database {
     /// As [`Database::update`], but together with what other threads submit to this handle at the same time: all of it
     /// is committed with one flush. The closure runs on the thread of one of them, in a child transaction: if it
-    /// returns an error, or panics, nothing of it remains, and the others are not touched. It must not wait for another
-    /// write transaction of its own.
+    /// returns an error, or panics, nothing of it remains, and the others are not touched. In it a wait for another write
+    /// transaction of its own is [`Error::Usage`].
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -206,6 +207,8 @@ impl Database {
         F: FnOnce(&mut WriteTxn<'_>) -> Result<T> + Send + 'static,
     {
         self.store.shared.check()?;
+        // However long a writer may be waited for: there may be nobody else to lead.
+        inside::check(self.store.shared.id())?;
         let slot = Slot::new(true);
         let mut leads = self.queue.push(entry(&slot, false, change));
         // Brief changes that nobody has asked for yet may stand before it, more than go into one group.
@@ -401,6 +404,7 @@ impl Database {
                 Some(open) => open,
                 None => self.begin_write()?,
             };
+            let _inside = inside::enter(self.store.shared.id());
             if last && group.len() == 1 {
                 txn = run_alone(open, entry);
                 asked = txn.as_ref().map(WriteTxn::durability);
