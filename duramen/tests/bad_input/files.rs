@@ -232,7 +232,9 @@ fn newest_delta(tail: &[u8]) -> usize {
         begin = at.get();
         let _txnid_and_end = (number(), number());
         for numbers in [2, 3, 2] {
-            (0..number() * numbers).for_each(|_| drop(number()));
+            for _ in 0..number() * numbers {
+                number();
+            }
         }
     }
     begin
