@@ -1,7 +1,7 @@
 //! `duramen copy`: a database as another file, while it is in use.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -31,13 +31,17 @@ Pages are copied without a look at what is in them, damaged ones too. With --che
 `duramen check` does; the exit code is 1 if anything is found. The copy stays then, and earlier ones should: they may be whole. \
 With --compact, nothing that is damaged is copied: such a copy is not made at all, and the exit code is 2.
 
+A copy that is called - goes to standard output, page after page: through a pipe to another machine, or \
+to what packs it. Who keeps it there should see that the exit code is 0: else it is not whole.
+
 To go back to a copy: stop all programs that use the database, copy or rename the copy to its name, and \
 remove NAME-log, if there is one: it belongs to what was there before.";
 
 const EXAMPLES: &str = "\
 Examples:
   duramen copy people.dm backup/people-monday.dm --check
-  duramen copy people.dm smaller.dm --compact";
+  duramen copy people.dm smaller.dm --compact
+  duramen copy people.dm - | gzip > people-monday.dm.gz";
 
 /// Arguments of `duramen copy`.
 #[derive(clap::Args)]
@@ -45,7 +49,7 @@ Examples:
 pub struct Args {
     /// The database
     file: PathBuf,
-    /// The copy; there may be no such file yet
+    /// The copy; there may be no such file yet. - is standard output
     copy: PathBuf,
     /// Leave free space out
     #[arg(long)]
@@ -57,7 +61,14 @@ pub struct Args {
 
 /// Runs `duramen copy`.
 pub fn run(args: &Args) -> Result<()> {
+    let is_stream = args.copy == Path::new("-");
+    if is_stream {
+        check_stream(args)?;
+    }
     let db = open::to_read(&args.file)?;
+    if is_stream {
+        return to_stdout(&db);
+    }
     if open::is_of_database(&args.copy, db.path()) {
         return Err(Failure::Usage(format!("{} is the name of a file of the database", show(&args.copy))));
     }
@@ -76,6 +87,54 @@ pub fn run(args: &Args) -> Result<()> {
     partial.give(&original.map_err(|error| Failure::Failed(format!("cannot find {}: {error}", show(db.path()))))?)?;
     partial.complete_new(&args.copy)?;
     if args.check { verify(args) } else { Ok(()) }
+}
+
+/// What there is only for files, and who would only look at it.
+fn check_stream(args: &Args) -> Result<()> {
+    let wrong = match args {
+        Args { check: true, .. } => {
+            "--check reads the copy, and cannot from standard output: copy to a file, or check it where it arrives"
+        }
+        Args { compact: true, .. } => "--compact builds the copy in a file: copy to a file first",
+        _ if io::stdout().is_terminal() => {
+            "standard output is a terminal, and a copy is no text: use a pipe, or name a file"
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::Usage(wrong.into()))
+}
+
+/// The pages as they are, one after the other.
+fn to_stdout(db: &Database) -> Result<()> {
+    let total = open::unless_overtaken(|| db.stats())?.file_bytes;
+    let progress = Progress::new("copy", Unit::Bytes, Some(total));
+    let mut counted = Counted { out: Output::stdout(), done: 0, progress };
+    let copied = db.copy_to(&mut counted);
+    if let Some(failure) = counted.out.failure() {
+        return Err(failure);
+    }
+    copied?;
+    counted.out.finish()
+}
+
+/// Tells of what goes through it.
+struct Counted {
+    out: Output,
+    done: u64,
+    progress: Progress,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.done += written as u64;
+        self.progress.at(self.done, String::new);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// What a check finds in the copy, which stays: it may be all that there is to save anything from.

@@ -24,7 +24,7 @@ use crate::ids::Extent;
 use crate::os::memory;
 
 /// Files shorter than this are taken to fit.
-const SMALL_BYTES: u64 = 64 << 20;
+const SMALL_BYTES: u64 = 16 << 20;
 
 /// A walk asks for so much at a time at least, enough to keep a disk busy, and at most; between them it is a small part
 /// of the memory.

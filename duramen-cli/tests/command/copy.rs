@@ -54,6 +54,22 @@ fn copies_of_a_database_in_use_hold_what_it_holds() {
 }
 
 #[test]
+fn a_copy_of_a_database_in_use_goes_through_a_pipe() {
+    let b = Bench::new();
+    let _db = varied(&b);
+    let arrived = File::create(b.path("arrived.dm")).unwrap();
+    assert!(b.command(&["copy", "x.dm", "-"]).stdout(arrived).status().unwrap().success());
+    assert!(b.ok(&["check", "arrived.dm"]).starts_with("clean: "));
+    assert_eq!(b.ok(&["dump", "arrived.dm"]), b.ok(&["dump", "x.dm"]));
+    assert!(!b.path("-").exists());
+    for option in ["--check", "--compact"] {
+        b.run(&["copy", "x.dm", "-", option]).fails(2, &format!("{option} "));
+    }
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    assert_eq!(b.command(&["copy", "x.dm", "-"]).stdout(full).status().unwrap().code(), Some(2), "not whole");
+}
+
+#[test]
 fn a_copy_that_is_checked_says_that_what_was_copied_is_damaged_and_stays() {
     let b = Bench::new();
     drop(varied(&b));
