@@ -41,6 +41,7 @@ pub mod costs;
 pub mod crew;
 pub mod failure;
 pub mod figures;
+pub mod guesses;
 pub mod http;
 pub mod listen;
 pub mod log;

@@ -11,6 +11,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 use crate::config::{Config, Fault, Limits, Log};
 use crate::costs::Costs;
 use crate::figures::Figures;
+use crate::guesses::Guesses;
 use crate::replica::{Replicas, Source};
 use crate::tls::{self, Lifetimes};
 
@@ -33,6 +34,8 @@ pub struct Server {
     pub decoy: Vec<u8>,
     /// Whether it has to be.
     pub costs: Costs,
+    /// Whose passwords are being tried.
+    pub guesses: Arc<Guesses>,
     /// The user who runs the server.
     pub user: u32,
     /// URLs of the listeners.
@@ -112,6 +115,7 @@ impl Server {
             secret: decoy.clone(),
             decoy,
             costs: Costs::default(),
+            guesses: Arc::default(),
             user: rustix::process::geteuid().as_raw(),
             urls,
             replicas: Replicas::default(),

@@ -117,9 +117,14 @@ impl Work {
         if let Some(bound) = known.and_then(|right| check.bound_now(&self.server, right)) {
             return self.bound(op, bound, out);
         }
+        // One that is not known to be right counts from now on: those that come behind it wait for what is noted down of it.
+        let guess = check.subject.as_ref().filter(|_| known != Some(true));
+        let guess = guess.map(|subject| self.server.guesses.begin(&subject.normalized));
         let bound = self.at_leisure(op.began, move |server| {
             let right = known.unwrap_or_else(|| check.at_leisure(&server.decoy));
-            check.bound(server, right)
+            let bound = check.bound(server, right);
+            drop(guess);
+            bound
         });
         self.wait(op, Waiting::Bind(bound));
     }
@@ -183,11 +188,13 @@ impl Check {
     }
 
     /// What comes of it, if that can be said at once: of a wrong password only where no policy is in force for anybody, since
-    /// what is noted down takes its time, and nobody is to learn from that who is there.
+    /// what is noted down takes its time, and nobody is to learn from that who is there; of a right one not while others of the
+    /// same account are not judged, as these may lock it.
     fn bound_now(&mut self, server: &Server, right: bool) -> Option<Bound> {
         let judgement = match &self.subject {
             _ if !right && server.directory.has_password_policies() => return None,
             None => Ok(Some(Judgement::default())),
+            Some(subject) if server.guesses.are_there(&subject.normalized) => return None,
             Some(subject) => server.directory.judge_now(subject, right),
         };
         match judgement {

@@ -131,7 +131,12 @@ impl Work {
         if !self.server.directory.has_password_policies() {
             return Binding::Now(conclude(&self.server, None, right, bound));
         }
-        Binding::Later(self.at_leisure(began, move |server| conclude(server, subject.as_ref(), right, bound)))
+        let guess = subject.as_ref().filter(|_| !right).map(|subject| self.server.guesses.begin(&subject.normalized));
+        Binding::Later(self.at_leisure(began, move |server| {
+            let bound = conclude(server, subject.as_ref(), right, bound);
+            drop(guess);
+            bound
+        }))
     }
 }
 

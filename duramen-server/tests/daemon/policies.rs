@@ -149,6 +149,28 @@ fn many_wrong_passwords_at_once_are_all_counted() {
 }
 
 #[test]
+fn wrong_passwords_that_are_not_noted_down_yet_keep_a_right_one_of_the_same_account_waiting() {
+    let (daemon, mut administrator) = governed(3, &[("pwdLockout", "TRUE"), ("pwdMaxFailure", "3")], false);
+    let tries = 24;
+    // As one password is costly to check, every wrong one takes as long.
+    assert_eq!(set_password(&mut administrator, &person(2), "costly"), (ResultCode::SUCCESS, None));
+    assert_eq!(Client::new(&daemon).bind(&person(2), "costly").code, ResultCode::SUCCESS);
+    let mut clients: Vec<Client> = (0..tries).map(|_| Client::new(&daemon)).collect();
+    let (name, authentication) = (person(0), Authentication::Simple(b"wrong"));
+    for client in &mut clients {
+        client.send(Request::Bind(BindRequest { version: 3, name: &name, authentication }));
+    }
+    // The server has all of them, beside the two before.
+    let have_begun = format!("(monitorOpInitiated>={})", tries + 2);
+    while administrator.search("cn=Bind,cn=Operations,cn=Monitor", Scope::Base, &have_begun).names.is_empty() {}
+    let mut client = Client::new(&daemon);
+    assert_eq!(client.bind(&person(1), "secret-1").code, ResultCode::SUCCESS, "others do not wait");
+    assert_eq!(client.bind(&name, "secret-0").code, WRONG, "it is locked by then");
+    assert!(clients.iter_mut().all(|client| client.answer().1.code == WRONG));
+    assert_eq!(administrator.search(&name, Scope::Base, "(pwdAccountLockedTime=*)").names, [name]);
+}
+
+#[test]
 fn who_has_to_change_the_password_does_nothing_before() {
     let (daemon, mut administrator) = governed(2, &[("pwdMustChange", "TRUE")], false);
     assert_eq!(set_password(&mut administrator, &person(0), "given"), (ResultCode::SUCCESS, None));
