@@ -23,8 +23,6 @@ pub struct Server {
     pub figures: Vec<Arc<Figures>>,
     /// Connections there are.
     pub connected: AtomicUsize,
-    /// Permits for costly password checks.
-    pub checks: Arc<Semaphore>,
     /// When it started.
     pub started: SystemTime,
     /// What SCRAM makes pretended credentials of.
@@ -42,9 +40,22 @@ pub struct Server {
     pub urls: Vec<String>,
     /// Who follows other servers.
     pub replicas: Replicas,
+    checks: RwLock<Checks>,
     numbers: AtomicU64,
     rival: RwLock<Option<String>>,
     settings: RwLock<Arc<Settings>>,
+}
+
+/// Permits for costly password checks.
+struct Checks {
+    permits: usize,
+    free: Arc<Semaphore>,
+}
+
+impl Checks {
+    fn new(permits: usize) -> Checks {
+        Checks { permits, free: Arc::new(Semaphore::new(permits)) }
+    }
 }
 
 /// Settings in force. A connection keeps the limits that it began with, and what is logged of it.
@@ -110,7 +121,7 @@ impl Server {
             directory,
             figures: (0..limits.threads).map(|_| Arc::default()).collect(),
             connected: AtomicUsize::new(0),
-            checks: Arc::new(Semaphore::new(limits.password_checks)),
+            checks: RwLock::new(Checks::new(limits.password_checks)),
             started: SystemTime::now(),
             secret: decoy.clone(),
             decoy,
@@ -130,8 +141,20 @@ impl Server {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Permits for costly password checks, as many as the settings say.
+    pub fn checks(&self) -> Arc<Semaphore> {
+        self.checks.read().unwrap_or_else(PoisonError::into_inner).free.clone()
+    }
+
     /// Puts other settings in force: limits, and what is logged, for connections to come.
     pub fn change_settings(&self, settings: Settings) {
+        let permits = settings.limits.password_checks;
+        let mut checks = self.checks.write().unwrap_or_else(PoisonError::into_inner);
+        if checks.permits != permits {
+            // Who has one of before, or waits for one, goes on by those.
+            *checks = Checks::new(permits);
+        }
+        drop(checks);
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 

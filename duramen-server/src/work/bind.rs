@@ -251,7 +251,7 @@ pub(super) async fn on_spare_thread<T: Send + 'static>(
     server: Arc<Server>,
     work: impl FnOnce(&Server) -> T + Send + 'static,
 ) -> Option<T> {
-    let permit = server.checks.clone().acquire_owned().await.ok()?;
+    let permit = server.checks().acquire_owned().await.ok()?;
     let run = move || {
         let result = work(&server);
         drop(permit);

@@ -13,7 +13,7 @@ use duramen_ldap::message::{
 use duramen_ldap::oid;
 
 use crate::client::{Client, person};
-use crate::process::{ADMINISTRATOR, Daemon, PLAIN};
+use crate::process::{ADMINISTRATOR, Daemon, PLAIN, configuration};
 use crate::threads::within_tls;
 
 /// What Who am I? says.
@@ -22,6 +22,37 @@ fn who<S: Read + Write>(client: &mut Client<S>) -> String {
     let bytes = client.message().unwrap();
     let Response::Extended(response) = Message::<Response<'_>>::decode(&bytes).unwrap().operation else { panic!() };
     String::from_utf8(response.value.unwrap_or_default().to_vec()).unwrap()
+}
+
+#[test]
+fn as_many_costly_passwords_are_checked_at_once_as_is_configured_and_reloaded() {
+    let checks = |count: usize| format!("{PLAIN}[limits]\npassword_checks = {count}\n");
+    let mut daemon = Daemon::start(tempfile::tempdir().unwrap(), &checks(1));
+    let mut administrator = Client::administrator(&daemon);
+    administrator.populate(1);
+    let costly = String::from_utf8(password::hash(password::Scheme::Argon2, b"right").unwrap()).unwrap();
+    assert_eq!(administrator.replace(&person(0), "userPassword", &costly).code, ResultCode::SUCCESS);
+    // A thread is there for a moment yet when the next one has begun.
+    assert!(most_at_once(&daemon) < 4);
+    std::fs::write(daemon.path("duramend.toml"), configuration(&checks(8))).unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("reloaded: ");
+    assert!(most_at_once(&daemon) >= 4);
+}
+
+/// How many passwords are seen to be checked at the same time while there are many to check.
+fn most_at_once(daemon: &Daemon) -> usize {
+    let mut clients: Vec<Client> = (0..30).map(|_| Client::new(daemon)).collect();
+    let (name, authentication) = (person(0), Authentication::Simple(b"wrong"));
+    for client in &mut clients {
+        client.send(Request::Bind(BindRequest { version: 3, name: &name, authentication }));
+    }
+    let waiting = thread::spawn(move || clients.iter_mut().for_each(|client| drop(client.answer())));
+    let mut most = 0;
+    while !waiting.is_finished() {
+        most = most.max(daemon.threads("password"));
+    }
+    most
 }
 
 #[test]

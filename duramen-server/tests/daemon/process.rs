@@ -139,6 +139,14 @@ impl Daemon {
         Duration::from_nanos(nanoseconds)
     }
 
+    /// How many threads of this name it has.
+    pub fn threads(&self, name: &str) -> usize {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        // One may end meanwhile.
+        let called = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+        called.filter(|called| called.trim() == name).count()
+    }
+
     /// Memory that is its own: pages of mapped files are not counted.
     pub fn memory_bytes(&self) -> u64 {
         self.bytes_of("RssAnon:")
