@@ -18,8 +18,8 @@ use crate::reply::Reply;
 use crate::server::Server;
 use crate::session::{Begun, Proven};
 
-/// So long after each other are the moments at which wrong passwords are answered where policies are in force, counted from
-/// when the request came: to note one down takes far less.
+/// So long at least are the moments at which wrong passwords are answered after each other where policies are in force: to note
+/// one down takes far less.
 const BEAT: Duration = Duration::from_millis(5);
 
 /// What a bind came to.
@@ -66,9 +66,7 @@ impl Work {
             (_, Some(refused)) => refused.into(),
             _ if request.version != 3 => only_version_3(request.version).into(),
             (Authentication::Simple(given), None) => self.simple(request.name, given),
-            (Authentication::Sasl { mechanism, credentials }, None) => {
-                self.sasl(op.began, mechanism, credentials, exchange)
-            }
+            (Authentication::Sasl { mechanism, credentials }, None) => self.sasl(mechanism, credentials, exchange),
             (_, None) => not_supported("this way to authenticate is not known here").into(),
         };
         match binding {
@@ -120,8 +118,8 @@ impl Work {
         // One that is not known to be right counts from now on: those that come behind it wait for what is noted down of it.
         let guess = check.subject.as_ref().filter(|_| known != Some(true));
         let guess = guess.map(|subject| self.server.guesses.begin(&subject.normalized));
-        let bound = self.at_leisure(op.began, move |server| {
-            let right = known.unwrap_or_else(|| check.at_leisure(&server.decoy));
+        let bound = self.at_leisure(move |server| {
+            let right = known.unwrap_or_else(|| check.at_leisure(server));
             let bound = check.bound(server, right);
             drop(guess);
             bound
@@ -129,16 +127,15 @@ impl Work {
         self.wait(op, Waiting::Bind(bound));
     }
 
-    /// Ends a bind, which began then, on a thread that nobody waits for. Where a policy may have had something noted down of a
-    /// wrong password, how long that took is not to tell who is there.
-    pub(super) fn at_leisure(
-        &self,
-        began: Instant,
-        end: impl FnOnce(&Server) -> Bound + Send + 'static,
-    ) -> Boxed<Bound> {
+    /// Ends a bind on a thread that nobody waits for. How long it takes to check a wrong password, and to note it down, is not
+    /// to tell who is there.
+    pub(super) fn at_leisure(&self, end: impl FnOnce(&Server) -> Bound + Send + 'static) -> Boxed<Bound> {
         let server = self.server.clone();
         Box::pin(async move {
-            let bound = on_spare_thread(server.clone(), end).await.unwrap_or_else(|| busy().into());
+            // How long it had to wait before tells nothing of it.
+            let timed = |server: &Server| (Instant::now(), end(server));
+            let (began, bound) =
+                on_spare_thread(server.clone(), timed).await.unwrap_or_else(|| (Instant::now(), busy().into()));
             if bound.reply.result.code == ResultCode::INVALID_CREDENTIALS {
                 wait_for_beat(&server, began).await;
             }
@@ -174,7 +171,11 @@ impl Check {
     }
 
     /// Whether the password is right, whatever that takes. Those that are cheap to check were found wrong.
-    fn at_leisure(&self, decoy: &[u8]) -> bool {
+    fn at_leisure(&self, server: &Server) -> bool {
+        server.costs.measured(|| self.is_costly_right(&server.decoy))
+    }
+
+    fn is_costly_right(&self, decoy: &[u8]) -> bool {
         let mut costly = self.stored.iter().filter(|stored| password::is_costly(stored)).peekable();
         if costly.peek().is_none() {
             password::verify(decoy, &self.given);
@@ -184,7 +185,7 @@ impl Check {
 
     /// Whether the password is right. To be asked on a thread that nobody waits for.
     pub(super) fn is_right(&self, server: &Server) -> bool {
-        self.at_once(&server.costs).unwrap_or_else(|| self.at_leisure(&server.decoy))
+        self.at_once(&server.costs).unwrap_or_else(|| self.at_leisure(server))
     }
 
     /// What comes of it, if that can be said at once: of a wrong password only where no policy is in force for anybody, since
@@ -237,12 +238,12 @@ fn concluded(subject: Option<&Name>, right: bool, bound: Bound, judgement: Judge
     Bound { reply: Reply { notice, ..bound.reply }, must_change, ..bound }
 }
 
-/// Waits until a wrong password is answered that came then.
+/// Waits until a wrong password is answered that began to be checked then.
 pub(super) async fn wait_for_beat(server: &Server, began: Instant) {
-    if server.directory.has_password_policies() {
-        // A second has so many of them.
-        let since = began.elapsed().subsec_nanos() % BEAT.subsec_nanos();
-        tokio::time::sleep(BEAT - Duration::from_nanos(since.into())).await;
+    let of_policies = if server.directory.has_password_policies() { BEAT } else { Duration::ZERO };
+    let beat = server.costs.beat().max(of_policies);
+    if let Some(over) = began.elapsed().as_nanos().checked_rem(beat.as_nanos()) {
+        tokio::time::sleep(beat.saturating_sub(Duration::from_nanos(over.try_into().unwrap_or(0)))).await;
     }
 }
 
@@ -341,9 +342,9 @@ mod tests {
     fn what_is_checked_at_leisure_is_right_or_wrong() {
         let decoy = hash(Scheme::Argon2, b"right").unwrap();
         let stored = [Scheme::Clear, Scheme::Argon2];
-        assert!(check(&stored, "right").at_leisure(&decoy));
-        assert!(!check(&stored, "wrong").at_leisure(&decoy));
-        assert!(!check(&[], "right").at_leisure(&decoy), "the decoy is nobody's password");
-        assert!(!check(&[Scheme::Clear], "wrong").at_leisure(&decoy));
+        assert!(check(&stored, "right").is_costly_right(&decoy));
+        assert!(!check(&stored, "wrong").is_costly_right(&decoy));
+        assert!(!check(&[], "right").is_costly_right(&decoy), "the decoy is nobody's password");
+        assert!(!check(&[Scheme::Clear], "wrong").is_costly_right(&decoy));
     }
 }

@@ -1,7 +1,5 @@
 //! SASL: EXTERNAL (RFC 4422), PLAIN (RFC 4616), SCRAM-SHA-256 (RFC 7677).
 
-use std::time::Instant;
-
 use duramen_directory::password::scram::{self, ClientFirst, Credentials, ScramError};
 use duramen_directory::password::{Plain, Scheme};
 use duramen_directory::{Failure, Method, Requester};
@@ -17,13 +15,7 @@ pub const MECHANISMS: [&str; 3] = ["EXTERNAL", "PLAIN", "SCRAM-SHA-256"];
 
 impl Work {
     /// A step of a mechanism: `said` by the client, if anything; `exchange` is what the step before left.
-    pub(super) fn sasl(
-        &self,
-        began: Instant,
-        mechanism: &str,
-        said: Option<&[u8]>,
-        exchange: Option<Box<Begun>>,
-    ) -> Binding {
+    pub(super) fn sasl(&self, mechanism: &str, said: Option<&[u8]>, exchange: Option<Box<Begun>>) -> Binding {
         let is = |name: &str| mechanism.eq_ignore_ascii_case(name);
         let (is_silent, said) = (said.is_none(), said.unwrap_or_default());
         let binding = match exchange {
@@ -31,7 +23,7 @@ impl Work {
             _ if is_silent && is("PLAIN") => Ok(go_ahead().into()),
             None if is_silent && is("SCRAM-SHA-256") => Ok(go_ahead().into()),
             _ if is("PLAIN") => self.sasl_plain(said),
-            Some(begun) if is("SCRAM-SHA-256") => Ok(self.scram_end(began, *begun, said)),
+            Some(begun) if is("SCRAM-SHA-256") => Ok(self.scram_end(*begun, said)),
             None if is("SCRAM-SHA-256") => self.scram_begin(said),
             _ => Ok(not_supported(&format!("the mechanisms here are {}", MECHANISMS.join(", "))).into()),
         };
@@ -120,7 +112,7 @@ impl Work {
     }
 
     /// The client's proof.
-    fn scram_end(&self, began: Instant, begun: Begun, said: &[u8]) -> Binding {
+    fn scram_end(&self, begun: Begun, said: &[u8]) -> Binding {
         let Begun { exchange, subject, requester, proven } = begun;
         let (right, value) = match exchange.finish(said) {
             Ok(message) => (true, Some(message.into_bytes())),
@@ -132,7 +124,7 @@ impl Work {
             return Binding::Now(conclude(&self.server, None, right, bound));
         }
         let guess = subject.as_ref().filter(|_| !right).map(|subject| self.server.guesses.begin(&subject.normalized));
-        Binding::Later(self.at_leisure(began, move |server| {
+        Binding::Later(self.at_leisure(move |server| {
             let bound = conclude(server, subject.as_ref(), right, bound);
             drop(guess);
             bound

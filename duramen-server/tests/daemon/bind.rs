@@ -40,6 +40,26 @@ fn as_many_costly_passwords_are_checked_at_once_as_is_configured_and_reloaded() 
     assert!(most_at_once(&daemon) >= 4);
 }
 
+#[test]
+fn how_long_a_wrong_password_takes_does_not_tell_of_which_scheme_the_right_one_is() {
+    let daemon = Daemon::plain();
+    let mut administrator = Client::administrator(&daemon);
+    administrator.populate(2);
+    // `password`, by crypt's MD5, which takes a hundredth of what new passwords do.
+    let stored = "{CRYPT}$1$saltsalt$qjXMvbEw8oaL.CzflDtaK/";
+    assert_eq!(administrator.replace(&person(0), "userPassword", stored).code, ResultCode::SUCCESS);
+    let client = &mut Client::new(&daemon);
+    assert_eq!(client.bind(&person(0), "password").code, ResultCode::SUCCESS);
+    let mut took = |name: &str| {
+        let began = std::time::Instant::now();
+        assert_eq!(client.bind(name, "wrong").code, ResultCode::INVALID_CREDENTIALS);
+        began.elapsed()
+    };
+    let (nobody, somebody) = (took(&person(7)), took(&person(0)));
+    // What one waits for the other has to wait for too; the machine may have more to do meanwhile.
+    assert!(somebody * 10 >= nobody, "{somebody:?}, and who is not there {nobody:?}");
+}
+
 /// How many passwords are seen to be checked at the same time while there are many to check.
 fn most_at_once(daemon: &Daemon) -> usize {
     let mut clients: Vec<Client> = (0..30).map(|_| Client::new(daemon)).collect();
