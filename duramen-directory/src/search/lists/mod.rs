@@ -17,7 +17,7 @@ mod show;
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use duramen_ldap::message::ResultCode;
 use roaring::RoaringBitmap;
@@ -42,8 +42,12 @@ use memory::Occasion;
 /// meanwhile.
 const LOOKED_AT_MAX: u64 = 4_000_000;
 
+/// How long that takes at most: to look at one entry takes a microsecond, or milliseconds, as where the filter of a URL asks for
+/// groups in thousands of groups.
+const LASTS_MAX: Duration = Duration::from_secs(10);
+
 /// How many entries are looked at between two looks at the clock.
-const BETWEEN_LOOKS: u64 = 1024;
+const BETWEEN_LOOKS: u64 = 16;
 
 /// What a request knows of dynamic groups and lists.
 pub(crate) struct Lists {
@@ -55,6 +59,8 @@ pub(crate) struct Lists {
     groups: OnceCell<Arc<Vec<Group>>>,
     /// How many entries were looked at in one go.
     looked_at: Cell<u64>,
+    /// When the clock was looked at first in it.
+    since: Cell<Option<Instant>>,
 }
 
 /// A dynamic group.
@@ -83,13 +89,15 @@ impl Lists {
     ) -> Option<Box<Lists>> {
         (!scene.state.dynamic.is_empty()).then(|| {
             let (inner, requester) = (inner.clone(), requester.clone());
-            Box::new(Lists { inner, requester, deadline, groups: OnceCell::new(), looked_at: Cell::new(0) })
+            let (groups, looked_at, since) = Default::default();
+            Box::new(Lists { inner, requester, deadline, groups, looked_at, since })
         })
     }
 
     /// Begins to count anew what is looked at in one go.
     fn begin(&self) {
         self.looked_at.set(0);
+        self.since.set(None);
     }
 
     /// Takes note that an entry is looked at.
@@ -104,10 +112,13 @@ impl Lists {
                 format!("for the URLs of dynamic groups more than {LOOKED_AT_MAX} entries would have to be looked at");
             return Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text));
         }
-        if seen.is_multiple_of(BETWEEN_LOOKS) && self.deadline.is_some_and(|end| Instant::now() > end) {
-            return Err(Failure::new(ResultCode::TIME_LIMIT_EXCEEDED, "the search takes longer than it may"));
-        }
-        Ok(())
+        if seen.is_multiple_of(BETWEEN_LOOKS) { self.look_at_clock(Instant::now()) } else { Ok(()) }
+    }
+
+    fn look_at_clock(&self, now: Instant) -> Result<()> {
+        let since = self.since.get().unwrap_or(now);
+        self.since.set(Some(since));
+        is_in_time(now, since, self.deadline)
     }
 
     /// Whether an entry is one of a list.
@@ -270,5 +281,31 @@ impl MoreGroups for Lists {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether what began in one go `since` then may go on.
+fn is_in_time(now: Instant, since: Instant, deadline: Option<Instant>) -> Result<()> {
+    if deadline.is_some_and(|end| now > end) {
+        return Err(Failure::new(ResultCode::TIME_LIMIT_EXCEEDED, "the search takes longer than it may"));
+    }
+    if now.saturating_duration_since(since) > LASTS_MAX {
+        let text = format!("the URLs of dynamic groups would take longer than {} s", LASTS_MAX.as_secs());
+        return Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_looked_at_in_one_go_has_a_bound_in_time_whatever_each_look_takes() {
+        let (since, second) = (Instant::now(), Duration::from_secs(1));
+        let code = |seconds, deadline| is_in_time(since + second * seconds, since, deadline).map_err(|it| it.code);
+        assert_eq!((code(0, None), code(10, None)), (Ok(()), Ok(())));
+        assert_eq!(code(11, None), Err(ResultCode::ADMIN_LIMIT_EXCEEDED));
+        assert_eq!(code(2, Some(since + second)), Err(ResultCode::TIME_LIMIT_EXCEEDED));
     }
 }
