@@ -42,6 +42,7 @@ const LET_GO: Duration = Duration::from_secs(1);
 pub struct Database {
     store: Arc<Store>,
     queue: Arc<queue::Queue>,
+    inside: Arc<inside::Inside>,
 }
 
 /// The data file's own descriptor, for questions and hints. Whoever writes through it destroys the database.
@@ -124,11 +125,11 @@ impl Database {
     /// the options say: for ever, if this thread has another write transaction under way, which is not a closure's.
     ///
     /// # Errors
-    /// [`Error::Usage`] in a closure that changes the database itself, which it would wait for. Whatever the closure returns ([`Error::other`] for errors of your own), or the commit. Nothing remains of the
-    /// transaction then.
+    /// [`Error::Usage`] in a closure that changes the database itself, which it would wait for. Whatever the closure
+    /// returns ([`Error::other`] for errors of your own), or the commit. Nothing remains of the transaction then.
     pub fn update<R>(&self, change: impl FnOnce(&mut WriteTxn<'_>) -> Result<R>) -> Result<R> {
         let mut txn = self.begin_write()?;
-        let inside = inside::enter(self.store.shared.id());
+        let inside = self.inside.enter();
         let value = change(&mut txn)?;
         drop(inside);
         txn.commit()?;
@@ -147,7 +148,7 @@ impl Database {
 
     /// Refuses to wait for ever for what cannot end meanwhile.
     fn check_wait(&self) -> Result<()> {
-        if matches!(self.store.settings.wait, Wait::Forever) { inside::check(self.store.shared.id()) } else { Ok(()) }
+        if matches!(self.store.settings.wait, Wait::Forever) { self.inside.check() } else { Ok(()) }
     }
 
     /// Begins the write transaction if there is no other; [`Error::Busy`] otherwise.

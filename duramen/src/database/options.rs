@@ -240,7 +240,7 @@ impl Options {
             }
             other => other?,
         };
-        Ok(Database { store, queue: Arc::default() })
+        Ok(Database { store, queue: Arc::default(), inside: Arc::default() })
     }
 }
 

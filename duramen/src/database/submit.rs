@@ -23,7 +23,6 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::Database;
-use super::inside;
 use super::queue::{Baton, Entry, Guarded, Share, Ticket, lock};
 use crate::error::{Error, Result};
 use crate::store::landing::Landing;
@@ -208,7 +207,7 @@ impl Database {
     {
         self.store.shared.check()?;
         // However long a writer may be waited for: there may be nobody else to lead.
-        inside::check(self.store.shared.id())?;
+        self.inside.check()?;
         let slot = Slot::new(true);
         let mut leads = self.queue.push(entry(&slot, false, change));
         // Brief changes that nobody has asked for yet may stand before it, more than go into one group.
@@ -404,7 +403,7 @@ impl Database {
                 Some(open) => open,
                 None => self.begin_write()?,
             };
-            let _inside = inside::enter(self.store.shared.id());
+            let _inside = self.inside.enter();
             if last && group.len() == 1 {
                 txn = run_alone(open, entry);
                 asked = txn.as_ref().map(WriteTxn::durability);
