@@ -14,11 +14,11 @@ use crate::output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
-  duramen acl explain --config /etc/duramend/duramend.toml \
+  duramen acl explain --config /etc/duramend/duramend.toml \\
       uid=ann,ou=people,dc=example,dc=com cn=team,dc=example,dc=com member
-  duramen acl explain --data people --rules access.conf \
+  duramen acl explain --data people --rules access.conf \\
       anonymous uid=ann,ou=people,dc=example,dc=com userPassword
-  duramen acl explain --config duramend.toml --peer 10.1.2.3:5000 --ssf 256 \
+  duramen acl explain --config duramend.toml --peer 10.1.2.3:5000 --ssf 256 \\
       anonymous dc=example,dc=com entry";
 
 /// Arguments of `duramen acl`.

@@ -22,12 +22,12 @@ cut.";
 
 const EXAMPLES: &str = "\
 Examples:
-  duramen del people.dm people bjensen              the key with all its values
-  duramen del people.dm by-town Oslo bjensen        one value of a key with several
-  duramen del people.dm people --prefix b           all keys that begin with b
-  duramen del people.dm people --from b --to d      all keys from b on, before d
-  duramen del people.dm people --all                all entries; the table stays
-  duramen del people.dm people --drop               the table itself";
+  duramen del people.dm people bjensen           the key with all its values
+  duramen del people.dm by-town Oslo bjensen     one value of a key with several
+  duramen del people.dm people --prefix b        all keys that begin with b
+  duramen del people.dm people --from b --to d   all keys from b on, before d
+  duramen del people.dm people --all             all entries; the table stays
+  duramen del people.dm people --drop            the table itself";
 
 /// Arguments of `duramen del`.
 #[derive(clap::Args)]

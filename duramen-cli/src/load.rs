@@ -39,10 +39,10 @@ enough.";
 
 const EXAMPLES: &str = "\
 Examples:
-  duramen load new.dm lmdb-dir                              all tables of an LMDB database
-  mdb_dump -a lmdb-dir | duramen load new.dm                the same by way of text
+  duramen load new.dm lmdb-dir                       all tables of LMDB's
+  mdb_dump -a lmdb-dir | duramen load new.dm         the same by way of text
   duramen load new.dm people.dump
-  mdb_dump lmdb-dir | duramen load new.dm -s people         LMDB's main database into a table
+  mdb_dump lmdb-dir | duramen load new.dm -s people  the main one, as a table
   zcat people.dump.gz | duramen load new.dm
   duramen load --bulk new.dm huge.dump
   printf 'key one\\nvalue one\\n' | duramen load new.dm -T -s people";

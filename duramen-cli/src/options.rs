@@ -6,18 +6,18 @@ use clap::{Parser, Subcommand};
 
 const EXAMPLES: &str = "\
 Examples:
-  duramen put people.dm people bjensen 'Barbara Jensen'   store an entry (creates file and table)
-  duramen get people.dm people bjensen                    print its value
-  duramen scan people.dm people --prefix bj --limit 10    print the first ten that begin with bj
-  duramen ls people.dm                                    list the tables
-  duramen stat people.dm                                  pages, space, readers, tables
-  duramen check people.dm                                 verify every page
-  duramen copy people.dm backup.dm                        back it up, while it is in use
+  duramen put people.dm people bjensen Barbara          store an entry
+  duramen get people.dm people bjensen                  print its value
+  duramen scan people.dm people --prefix bj --limit 10  ten that begin with bj
+  duramen ls people.dm                                  list the tables
+  duramen stat people.dm                                pages, space, readers
+  duramen check people.dm                               verify every page
+  duramen copy people.dm backup.dm                      back it up while in use
 
-  duramen load new.dm old-lmdb-dir                        LMDB to Duramen
-  duramen dump -a new.dm | /usr/bin/mdb_load lmdb-dir     and back, by LMDB's own
+  duramen load new.dm old-lmdb-dir                      LMDB to Duramen
+  duramen dump -a new.dm | /usr/bin/mdb_load lmdb-dir   and back, by LMDB's own
 
-  duramen scan --json people.dm people | jq .value        one JSON object a line
+  duramen scan --json people.dm people | jq .value      one JSON object a line
 
 Exit codes:
     0  done, found, clean

@@ -24,7 +24,7 @@ const EXAMPLES: &str = "\
 Examples:
   duramen put people.dm people bjensen 'Barbara Jensen'
   duramen put people.dm photos bjensen < bjensen.jpeg
-  duramen put people.dm people bjensen 'Babs' --no-overwrite || echo there already
+  duramen put people.dm people bjensen Babs --no-overwrite || echo there already
   duramen put people.dm by-town Oslo bjensen --duplicates bytes
   duramen put people.dm people --hex 626a 00ff";
 

@@ -29,7 +29,7 @@ one by one. Into any other, entries are added in transactions of some hundred: t
 const EXAMPLES: &str = "\
 Examples:
   duramen directory import --data people --suffix dc=example,dc=com people.ldif
-  slapcat -n 1 | duramen directory import --data people --suffix dc=example,dc=com -
+  slapcat | duramen directory import --data people --suffix dc=example,dc=com -
   duramen directory import --data people --dry-run more.ldif";
 
 /// Arguments of `duramen directory import`.

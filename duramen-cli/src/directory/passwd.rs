@@ -15,9 +15,9 @@ use crate::output::Output;
 const EXAMPLES: &str = "\
 Examples:
   duramen directory passwd --data people uid=ann,ou=people,dc=example,dc=com
-  pwgen 20 1 | duramen directory passwd --data people --scheme SSHA512 \
+  pwgen 20 1 | duramen directory passwd --data people --scheme SSHA512 \\
       uid=ann,ou=people,dc=example,dc=com
-  duramen directory passwd                # prints what to write into duramend.toml for the administrator";
+  duramen directory passwd      # prints the administrator's for duramend.toml";
 
 /// Arguments of `duramen directory passwd`.
 #[derive(clap::Args)]

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use duramen::Database;
 
-use super::Bench;
+use super::{Bench, Run};
 
 const COMMANDS: [&str; 12] =
     ["stat", "ls", "get", "put", "del", "scan", "check", "readers", "dump", "load", "bench", "completions"];
@@ -20,6 +20,33 @@ fn every_command_has_help_with_examples() {
         let help = b.ok(&[command, "--help"]);
         assert!(help.contains("Examples:\n  ") && help.contains(&format!("duramen {command}")), "{help}");
         assert!(!help.contains("Arguments of"), "{help}");
+    }
+}
+
+/// A command that is folded is another one when it is pasted: its end runs as a command of its own.
+#[test]
+fn examples_stand_on_their_lines_in_a_narrow_terminal() {
+    let b = Bench::new();
+    let of_directories =
+        ["import", "export", "reindex", "check", "explain", "passwd"].map(|name| vec!["directory", name]);
+    let others = [vec![], vec!["copy"], vec!["acl"], vec!["acl", "explain"], vec!["directory"]];
+    for mut command in COMMANDS.map(|name| vec![name]).into_iter().chain(of_directories).chain(others) {
+        command.push("--help");
+        let shown = |columns: &str| {
+            let help = Run::of(&command, b.command(&command).env("COLUMNS", columns).output().expect("it runs")).ok();
+            let examples = help.split_once("Examples:\n").map_or("", |(_, examples)| examples);
+            examples
+                .lines()
+                .take_while(|line| line.is_empty() || line.starts_with("  "))
+                .map(String::from)
+                .collect::<Vec<_>>()
+        };
+        let whole = shown("110");
+        assert!(whole.iter().all(|line| line.len() <= 80), "{command:?}: {whole:#?}");
+        assert_eq!(shown("80"), whole, "{command:?}");
+        let continued = |line: &&String| line.starts_with("      ");
+        let folded = whole.iter().filter(|line| line.ends_with('\\')).count();
+        assert_eq!(whole.iter().filter(continued).count(), folded, "{command:?}: {whole:#?}");
     }
 }
 
