@@ -1,5 +1,6 @@
 //! When the data file is flushed, by commits, on opening and on closing, and what the disk is asked to write before.
 
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -173,13 +174,26 @@ fn pages_that_are_replaced_again_and_again_wait_until_the_log_is_full_and_the_fi
     Ok(())
 }
 
+/// Where the lock file says when the data file was flushed last, and by which mount it was opened: 0 where the system
+/// does not tell that, so that nobody goes on with what was not flushed.
+const FLUSHED_AT: u64 = 384;
+const MOUNT: u64 = 448;
+
+/// However slow the machine is: the last flush was a moment ago, by a clock that may be coarser than this one.
+fn say_flushed_just_now(lock: &File) -> Result {
+    let just_now = UNIX_EPOCH.elapsed()?.as_millis() as u64 - 100;
+    Ok(lock.write_all_at(&just_now.to_ne_bytes(), FLUSHED_AT)?)
+}
+
 #[test]
 fn relaxed_commits_ask_the_disk_too() -> Result {
     let dir = tempfile::tempdir()?;
     let (path, calls) = (dir.path().join("it.dm"), Calls::default());
     let db = filled(&path, &calls)?;
+    let lock = File::options().write(true).open(dir.path().join("it.dm-lock"))?;
     // Values of their own pages, so that much waits for the flush soon: in the end more than on any machine.
     for i in 0..140u32 {
+        say_flushed_just_now(&lock)?;
         let mut txn = db.begin_write()?;
         txn.set_durability(Durability::Relaxed);
         txn.table("large")?.put(i.to_be_bytes(), vec![i as u8; 4 << 20])?;
@@ -205,11 +219,6 @@ fn value(path: &Path) -> Result<u64> {
     let db = Database::options().read_only(true).open(path)?;
     Ok(u64::from_le_bytes(db.read()?.table("t")?.get(key(0))?.unwrap_or_default().try_into()?))
 }
-
-/// Where the lock file says when the data file was flushed last, and by which mount it was opened: 0 where the system
-/// does not tell that, so that nobody goes on with what was not flushed.
-const FLUSHED_AT: u64 = 384;
-const MOUNT: u64 = 448;
 
 #[test]
 fn who_opens_a_database_and_closes_it_flushes_no_more_than_the_commit() -> Result {
@@ -240,9 +249,7 @@ fn closing_flushes_relaxed_commits_unless_that_is_not_wanted() -> Result {
     let recovered = usize::from(mount == [0; 8]);
     for i in 1..20 {
         let flushes = if i == 1 { 0 } else { recovered };
-        // However slow the machine is: the last flush was a moment ago, by a clock that may be coarser than this one.
-        let just_now = UNIX_EPOCH.elapsed()?.as_millis() as u64 - 100;
-        lock.write_all_at(&just_now.to_ne_bytes(), FLUSHED_AT)?;
+        say_flushed_just_now(&lock)?;
         assert_eq!(open_put_close(&path, false, Durability::Relaxed, i)?, flushes);
         assert_eq!(value(&path)?, i);
         let copy = dir.path().join("copy.dm");
