@@ -162,3 +162,21 @@ fn large_values_lie_as_aligned_as_who_works_in_place_may_want_them() -> Result<(
     }
     Ok(())
 }
+
+#[test]
+fn a_panic_that_is_caught_leaves_nothing_of_its_transaction_and_the_database_goes_on() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("it.dm"))?;
+    db.update(|txn| txn.table("t")?.put("a", "1"))?;
+    let caught = std::panic::catch_unwind(|| {
+        db.update::<()>(|txn| {
+            txn.table("t")?.put("a", "2")?;
+            panic!("on purpose")
+        })
+    });
+    assert!(caught.is_err());
+    assert_eq!(db.read()?.table("t")?.get("a")?, Some(&b"1"[..]));
+    db.update(|txn| txn.table("t")?.put("b", "3"))?;
+    assert!(db.check(|_, _| ())?.is_clean());
+    Ok(())
+}

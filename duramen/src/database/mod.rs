@@ -9,6 +9,7 @@ mod submit;
 
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,6 +52,11 @@ impl AsFd for Database {
         self.store.file().as_fd()
     }
 }
+
+/// A panic in a closure aborts its transaction, and nothing else of a database is changed half-way by one: `catch_unwind` may
+/// be given closures that have it.
+impl UnwindSafe for Database {}
+impl RefUnwindSafe for Database {}
 
 impl std::fmt::Debug for Database {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
