@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -61,7 +61,8 @@ pub fn listen(config: &Listen) -> Result<Vec<Listener>, ListenError> {
     let mut listeners = Vec::new();
     for (addresses, tls) in [(&config.ldap, false), (&config.ldaps, true)] {
         for &address in addresses {
-            let listener = tcp(address).map_err(|source| taken(&listeners, address, source))?;
+            let at = if has_ipv4_beside(config, address) { ipv6_alone(address) } else { tcp(address) };
+            let listener = at.map_err(|source| taken(&listeners, address, source))?;
             let address = listener.local_addr().unwrap_or(address);
             listeners.push(Listener::Tcp(listener, address, tls));
         }
@@ -73,9 +74,26 @@ pub fn listen(config: &Listen) -> Result<Vec<Listener>, ListenError> {
     Ok(listeners)
 }
 
+/// Whether this is `[::]` where `0.0.0.0` is listened at too, at the same port: each is meant to have its own version of IP.
+fn has_ipv4_beside(config: &Listen, address: SocketAddr) -> bool {
+    let ipv4 = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
+    let is_any_ipv6 = address.is_ipv6() && address.ip().is_unspecified();
+    is_any_ipv6 && config.ldap.iter().chain(&config.ldaps).any(|other| *other == ipv4)
+}
+
 /// A listener at one address.
 pub fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    begin(if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? }, address)
+}
+
+/// As [`tcp`], which leaves IPv4 to others, however the system is set.
+fn ipv6_alone(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = TcpSocket::new_v6()?;
+    sockopt::set_ipv6_v6only(&socket, true)?;
+    begin(socket, address)
+}
+
+fn begin(socket: TcpSocket, address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)

@@ -246,7 +246,8 @@ fn without_passwords(filter: &str) -> String {
     let hidden = |item: &str| {
         let (description, value) = item.split_once('=')?;
         let kind = description.split([';', ':', '~', '<', '>']).next()?.to_ascii_lowercase();
-        let is_password = kind.ends_with("password") || ["unicodepwd", "2.5.4.35"].contains(&&*kind);
+        // Without a type values of every one are compared, passwords' too.
+        let is_password = kind.ends_with("password") || ["", "unicodepwd", "2.5.4.35"].contains(&&*kind);
         let (value, behind) = value.split_at(value.find(')')?);
         (is_password && value != "*").then(|| format!("{description}=*****{behind}"))
     };
@@ -305,6 +306,10 @@ mod tests {
             ("(!(|(USERPASSWORD;x-a=sec\\28ret)(cn=b*)))", "(!(|(USERPASSWORD;x-a=*****)(cn=b*)))"),
             ("(sambaNTPassword:octetStringMatch:=secret)", "(sambaNTPassword:octetStringMatch:=*****)"),
             ("(2.5.4.35>=secret)", "(2.5.4.35>=*****)"),
+            (
+                "(|(:caseExactMatch:=secret)(:dn:octetStringMatch:=secret))",
+                "(|(:caseExactMatch:=*****)(:dn:octetStringMatch:=*****))",
+            ),
             ("(unicodePwd=*sec*ret)", "(unicodePwd=*****)"),
             ("(userPassword=*)", "(userPassword=*)"),
             ("(description=userPassword=a)", "(description=userPassword=a)"),

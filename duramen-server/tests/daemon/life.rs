@@ -82,8 +82,8 @@ fn what_is_in_the_way_of_a_start_is_named_with_its_cure() {
     assert!(dir.path().join("other program's").exists(), "a socket that somebody uses is not taken from him");
     refused("data", &["--listen", "localhost:389"], 2, "write one like 127.0.0.1:389");
     let free = free_port();
-    let both = [format!("0.0.0.0:{free}"), format!("[::]:{free}")];
-    refused("data", &["--listen", &both[0], "--listen", &both[1]], 69, "this server listens at 0.0.0.0:");
+    let both = [format!("127.0.0.1:{free}"), format!("[::]:{free}")];
+    refused("data", &["--listen", &both[0], "--listen", &both[1]], 69, "this server listens at 127.0.0.1:");
 }
 
 #[test]
@@ -472,6 +472,22 @@ fn a_client_over_ipv4_has_its_address_in_the_log_at_a_listener_for_ipv6_too() {
     for (client, wanted) in [("127.0.0.1", "ACCEPT from IP=127.0.0.1:"), ("[::1]", "ACCEPT from IP=[::1]:")] {
         let _client = TcpStream::connect(format!("{client}:{port}")).unwrap();
         daemon.wait_for(wanted);
+    }
+}
+
+#[test]
+fn all_addresses_of_ipv4_and_of_ipv6_can_be_listened_at_side_by_side() {
+    if TcpListener::bind("[::]:0").is_err() {
+        return; // No IPv6 here.
+    }
+    let port = free_port();
+    for addresses in [["0.0.0.0", "[::]"], ["[::]", "0.0.0.0"]] {
+        let [first, second] = addresses.map(|address| format!("\"{address}:{port}\""));
+        let listen = format!("[listen]\nldap = [{first}, {second}]\nldapi = \"ldapi\"\n");
+        let _daemon = Daemon::start(tempfile::tempdir().unwrap(), &listen);
+        for at in ["127.0.0.1", "[::1]"] {
+            TcpStream::connect(format!("{at}:{port}")).unwrap();
+        }
     }
 }
 
