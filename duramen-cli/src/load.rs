@@ -39,7 +39,7 @@ enough.";
 
 const EXAMPLES: &str = "\
 Examples:
-  duramen load new.dm lmdb-dir                       all tables of LMDB's
+  duramen load new.dm lmdb-dir                       all of an LMDB database
   mdb_dump -a lmdb-dir | duramen load new.dm         the same by way of text
   duramen load new.dm people.dump
   mdb_dump lmdb-dir | duramen load new.dm -s people  the main one, as a table
