@@ -581,8 +581,8 @@ fn cure_of(error: &std::io::Error, of_system: &'static str) -> &'static str {
     }
 }
 
-/// Whether what listens at one of them leaves nothing of the other. `[::]` has IPv4 too where the system is set so, which is
-/// found out when it starts.
+/// Whether what listens at one of them leaves nothing of the other. `[::]` has IPv4 too where the system is set so, unless `0.0.0.0`
+/// is there: what else of IPv4 it takes is found out when it starts.
 fn are_one(a: SocketAddr, b: SocketAddr) -> bool {
     let is_any = a.is_ipv4() == b.is_ipv4() && (a.ip().is_unspecified() || b.ip().is_unspecified());
     a.port() == b.port() && a.port() != 0 && (is_any || a.ip() == b.ip())
